@@ -1,0 +1,171 @@
+#pragma once
+// A strategy written as one straight-line coroutine. It co_yields a batch of points of any size and receives their trials;
+// the adapter cuts the batch to what is asked, gathers the answers and resumes when all are in.
+//
+//   tileseek::search_routine climb(tileseek::search_context& here) {
+//     auto best = (co_yield {here.space().sample(here.random())}).front();
+//     for (;;) {
+//       ... = co_yield here.space().neighbours(best.at, 1);
+//     }
+//   }
+//   struct climber : tileseek::coroutine_strategy { climber() : coroutine_strategy(climb) {} };
+
+#include <algorithm>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tileseek/search/strategy.hpp>
+
+namespace tileseek {
+
+/// What a search coroutine works with: the space, the random stream, and what it was told without asking.
+class search_context {
+ public:
+  [[nodiscard]] const lattice& space() const noexcept { return space_; }
+  [[nodiscard]] rng& random() noexcept { return random_; }
+  /// The n of the ask that resumed the coroutine: how many points the caller can use at once.
+  [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
+  /// Trials told so far that the coroutine did not ask for (warm starts, other tools' records), in the order told.
+  [[nodiscard]] std::span<const trial> unasked() const noexcept { return unasked_; }
+
+ private:
+  friend class coroutine_strategy;
+  lattice space_;
+  rng random_;
+  std::size_t wanted_ = 0;
+  std::vector<trial> unasked_;
+};
+
+/// The return type of a search coroutine.
+class search_routine {
+ public:
+  struct promise_type {
+    std::vector<point> batch;
+    std::vector<trial> answers;
+    std::exception_ptr thrown;
+
+    [[nodiscard]] search_routine get_return_object() {
+      return search_routine{std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
+    [[nodiscard]] std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() noexcept { thrown = std::current_exception(); }
+    /// Asks for a batch; the co_yield expression gives its trials in the order of the batch.
+    [[nodiscard]] auto yield_value(std::vector<point> points) {
+      batch = std::move(points);
+      answers.clear();
+      struct awaiter {
+        promise_type& promise;
+        [[nodiscard]] bool await_ready() const noexcept { return promise.batch.empty(); }
+        void await_suspend(std::coroutine_handle<>) const noexcept {}
+        [[nodiscard]] std::vector<trial> await_resume() const { return std::move(promise.answers); }
+      };
+      return awaiter{*this};
+    }
+  };
+
+  search_routine() = default;
+  explicit search_routine(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {}
+  search_routine(search_routine&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  search_routine& operator=(search_routine&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  search_routine(const search_routine&) = delete;
+  search_routine& operator=(const search_routine&) = delete;
+  ~search_routine() {
+    if (handle_) handle_.destroy();
+  }
+
+  [[nodiscard]] bool done() const noexcept { return !handle_ || handle_.done(); }
+  [[nodiscard]] promise_type& promise() const noexcept { return handle_.promise(); }
+  /// Runs to the next co_yield or to the end; rethrows what the coroutine threw.
+  void resume() const {
+    handle_.resume();
+    if (handle_.promise().thrown) std::rethrow_exception(handle_.promise().thrown);
+  }
+
+ private:
+  std::coroutine_handle<promise_type> handle_;
+};
+
+/// Makes a search coroutine a SearchStrategy. The coroutine runs inside ask(), never inside tell(). It starts with the
+/// first ask; what was told before is in `unasked()`. It holds a private copy of the caller's random stream only while it
+/// runs, so that strategy and session may be moved freely.
+class coroutine_strategy {
+ public:
+  using routine = std::function<search_routine(search_context&)>;
+
+  explicit coroutine_strategy(routine start) : start_(std::move(start)) {}
+
+  [[nodiscard]] std::vector<point> ask(const lattice& space, rng& random, std::size_t n) {
+    if (n == 0) return {};
+    if (!here_) {
+      here_ = std::make_unique<search_context>();
+      here_->space_ = space;
+      for (auto& t : early_) here_->unasked_.push_back(std::move(t));
+      early_.clear();
+      here_->random_ = random;
+      routine_ = start_(*here_);
+      advance(random, n);
+    } else if (open_.empty() && handed_ == batch().size()) {
+      advance(random, n);
+    }
+    std::vector<point> out;
+    while (!routine_.done() && out.size() < n && handed_ < batch().size()) {
+      open_.emplace(batch()[handed_], handed_);
+      out.push_back(batch()[handed_++]);
+    }
+    return out;
+  }
+
+  void tell(const lattice& /*space*/, std::span<const trial> done) {
+    for (const auto& t : done) {
+      if (!here_) {
+        early_.push_back(t);
+        continue;
+      }
+      const auto [first, last] = open_.equal_range(t.at);
+      if (first == last) {
+        here_->unasked_.push_back(t);
+        continue;
+      }
+      for (auto it = first; it != last; ++it) routine_.promise().answers[it->second] = t;
+      open_.erase(first, last);
+    }
+  }
+
+ private:
+  [[nodiscard]] const std::vector<point>& batch() const noexcept { return routine_.promise().batch; }
+
+  void advance(rng& random, std::size_t n) {
+    here_->random_ = random;
+    here_->wanted_ = n;
+    handed_ = 0;
+    if (!routine_.done()) {
+      routine_.promise().batch.clear();
+      routine_.resume();
+    }
+    random = here_->random_;
+    if (!routine_.done()) routine_.promise().answers.resize(batch().size());
+  }
+
+  routine start_;
+  std::unique_ptr<search_context> here_;  ///< on the heap: the coroutine refers to it, and the strategy may be moved
+  search_routine routine_;
+  std::vector<trial> early_;
+  std::size_t handed_ = 0;                                        ///< points of the batch given out
+  std::unordered_multimap<point, std::size_t, point_hash> open_;  ///< points given out and not answered, with their place
+};
+
+static_assert(SearchStrategy<coroutine_strategy>);
+
+}  // namespace tileseek

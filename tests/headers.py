@@ -1,0 +1,70 @@
+"""Checks what no compiler checks about the public headers.
+
+usage: headers.py INCLUDE_DIR HEADER...     (HEADER as in include/meson.build, relative to INCLUDE_DIR)
+
+1. The list in include/meson.build is complete: what is under include/ is installed and tested.
+2. An include points down the floor plan (docs/design.md): a room knows the rooms below it only.
+3. Headers that cost half a second each stay out of what everyone includes.
+4. tileseek/core.hpp needs the standard library alone.
+5. Nothing is included by a relative path, and every header is guarded.
+"""
+import pathlib
+import re
+import sys
+
+# A room may include itself and rooms of a lower floor.
+FLOOR = {"core": 0, "space": 1, "model": 2, "search": 3, "measure": 3, "schedule": 3, "record": 3, "tune": 4,
+         "report": 5, "kernels": 5, "testing": 5}
+UMBRELLAS = {"tileseek/core.hpp", "tileseek/tileseek.hpp"}  # of several rooms
+FREE = {"tileseek/version.hpp"}  # belongs to no room
+SLOW = {"filesystem", "iostream", "ranges", "regex", "random"}
+THIRD_PARTY = ("Eigen/", "nlohmann/", "CL/", "cuda", "nvrtc", "mpi", "xgboost/")
+
+
+def room(header: str) -> str:
+    return header.split("/")[1].removesuffix(".hpp")
+
+
+def main(include_dir: str, listed: list[str]) -> list[str]:
+    root = pathlib.Path(include_dir)
+    present = {p.relative_to(root).as_posix(): p.read_text() for p in root.rglob("*.hpp")}
+    wrong = [f"{h}: not listed in include/meson.build" for h in sorted(present.keys() - set(listed))]
+    wrong += [f"{h}: listed twice in include/meson.build" for h in sorted({h for h in listed if listed.count(h) > 1})]
+
+    includes = {}
+    for header, text in sorted(present.items()):
+        includes[header] = re.findall(r"^#\s*include\s*<([^>]+)>", text, re.MULTILINE)
+        if re.search(r'^#\s*include\s*"', text, re.MULTILINE):
+            wrong.append(f'{header}: write #include <tileseek/...>, not "..."')
+        if not text.startswith("#pragma once\n"):
+            wrong.append(f"{header}: does not start with #pragma once")
+        if header in UMBRELLAS | FREE:
+            continue
+        for other in includes[header]:
+            if not other.startswith("tileseek/") or other in FREE:
+                continue
+            if other in UMBRELLAS:
+                wrong.append(f"{header}: includes the umbrella {other}; name the header it needs")
+            elif room(other) != room(header) and FLOOR.get(room(other), 99) >= FLOOR.get(room(header), 99):
+                wrong.append(f"{header}: includes {other}, which is not on a floor below")
+
+    def closure(header: str, seen: set[str]) -> set[str]:
+        if header not in seen:
+            seen.add(header)
+            for other in includes.get(header, []):
+                closure(other, seen)
+        return seen
+
+    for umbrella in sorted(UMBRELLAS & present.keys()):
+        reached = closure(umbrella, set())
+        wrong += [f"{umbrella}: reaches <{h}>, which is slow to compile" for h in sorted(reached & SLOW)]
+        allowed = "Eigen/" if umbrella == "tileseek/tileseek.hpp" else None
+        wrong += [f"{umbrella}: reaches <{h}>" for h in sorted(reached)
+                  if h.startswith(THIRD_PARTY) and not (allowed and h.startswith(allowed))]
+    return wrong
+
+
+if __name__ == "__main__":
+    faults = main(sys.argv[1], sys.argv[2:])
+    print("\n".join(faults) or f"{len(sys.argv) - 2} headers in order")
+    sys.exit(bool(faults))
