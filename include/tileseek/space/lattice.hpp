@@ -71,6 +71,22 @@ class lattice {
           std::size_t work = std::size_t{1} << 24)
       : data_(std::make_shared<const data>(std::move(coordinates), std::move(tiles), std::move(rules), work)) {}
 
+  /// The lattice of exactly these points, as a recorded space has them: no rule needs to be known.
+  /// @throws std::invalid_argument  no points, or one outside the coordinates
+  [[nodiscard]] static lattice of_points(std::vector<coordinate> coordinates, std::vector<point> points) {
+    if (points.empty()) throw std::invalid_argument("lattice: an empty list of points");
+    detail::diagram_problem all;
+    for (const auto& a : coordinates) all.extents.push_back(static_cast<int>(a.values.size()));
+    for (const auto& p : points) {
+      bool inside = p.size() == coordinates.size();
+      for (std::size_t d = 0; inside && d < p.size(); ++d) inside = p[d] >= 0 && p[d] < all.extents[d];
+      if (!inside) throw std::invalid_argument("lattice: a listed point lies outside the coordinates");
+    }
+    lattice out;
+    out.data_ = std::make_shared<const data>(std::move(coordinates), detail::decision_diagram::of(all, std::move(points)));
+    return out;
+  }
+
   [[nodiscard]] std::size_t dimensions() const noexcept { return data_->axes.size(); }
   [[nodiscard]] int extent(std::size_t d) const noexcept { return static_cast<int>(data_->axes[d].values.size()); }
   [[nodiscard]] const coordinate& axis(std::size_t d) const noexcept { return data_->axes[d]; }
@@ -265,6 +281,20 @@ class lattice {
       for (std::size_t t = 0; t < tiles.size(); ++t)
         for (std::size_t l = 1; l < tiles[t].levels; ++l) tile_of[tiles[t].first + l - 1] = static_cast<std::ptrdiff_t>(t);
       build_groups(work);
+      summarise();
+    }
+
+    data(std::vector<coordinate> coordinates, detail::decision_diagram listed) : axes(std::move(coordinates)) {
+      tile_of.assign(axes.size(), -1);
+      std::vector<std::size_t> all(axes.size());
+      for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
+      const auto shared = std::make_shared<const detail::decision_diagram>(listed);
+      rules.push_back({"is a listed configuration", std::move(all), [shared](const int* p) { return shared->contains(p); }});
+      groups.push_back(std::move(listed));
+      summarise();
+    }
+
+    void summarise() {
       for (const auto& g : groups) {
         relaxed_size *= static_cast<double>(g.size());
         ranks_fit = ranks_fit && g.size() <= std::numeric_limits<std::uint64_t>::max() / rank_end;

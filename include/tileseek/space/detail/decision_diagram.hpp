@@ -82,9 +82,36 @@ class decision_diagram {
     return d;
   }
 
+  /// The diagram of an explicit list of tuples over all coordinates of the problem. Repeats count once.
+  [[nodiscard]] static decision_diagram of(const diagram_problem& problem, std::vector<std::vector<int>> tuples) {
+    std::vector<std::size_t> members(problem.extents.size());
+    std::iota(members.begin(), members.end(), std::size_t{0});
+    std::sort(tuples.begin(), tuples.end());
+    tuples.erase(std::unique(tuples.begin(), tuples.end()), tuples.end());
+    const std::vector<diagram_rule> none;
+    builder b(problem, none, members, 0);
+    decision_diagram d;
+    b.run(d, tuples);
+    return d;
+  }
+
   [[nodiscard]] std::uint64_t size() const noexcept { return total_; }
   [[nodiscard]] std::size_t first() const noexcept { return *std::min_element(order_.begin(), order_.end()); }
   [[nodiscard]] std::size_t edges() const noexcept { return edges_.size(); }
+
+  [[nodiscard]] bool contains(const int* p) const noexcept {
+    if (total_ == 0) return false;
+    std::size_t node = root_;
+    for (const auto c : order_) {
+      const auto [begin, end] = nodes_[node];
+      const auto last = edges_.begin() + end;
+      const auto e = std::lower_bound(edges_.begin() + begin, last, p[c],
+                                      [](const edge& x, int value) { return x.value < value; });
+      if (e == last || e->value != p[c]) return false;
+      node = e->child;
+    }
+    return true;
+  }
 
   /// Writes the coordinates of the tuple with this rank into p. @pre rank < size()
   void unrank(std::uint64_t rank, int* p) const noexcept {
@@ -162,15 +189,20 @@ class decision_diagram {
       plan();
     }
 
+    /// From sorted tuples without repeats, in the coordinates' own order.
+    void run(decision_diagram& d, std::span<const std::vector<int>> tuples) {
+      std::sort(order_.begin(), order_.end());
+      start(d);
+      const auto root = gather(0, tuples);
+      d.root_ = root.node;
+      d.total_ = root.count;
+    }
+
     [[nodiscard]] bool run(decision_diagram& d) {
-      out_ = &d;
-      d.order_ = order_;
-      d.nodes_.emplace_back(0, 0);
-      d.depth_.push_back(0);
+      start(d);
       std::vector<int> states(products_.size(), 0);
       memo_.reserve(order_.size());
       for (const auto& l : levels_) memo_.emplace_back(l.keys);
-      pool_.resize(order_.size());
       const auto root = descend(0, states);
       if (gave_up_) return false;
       if (root.count > 0) {
@@ -229,6 +261,31 @@ class decision_diagram {
               static_cast<int>(std::lower_bound(p.divisors.begin(), p.divisors.end(), product) - p.divisors.begin());
         }
       return t;
+    }
+
+    void start(decision_diagram& d) {
+      out_ = &d;
+      d.order_ = order_;
+      d.nodes_.emplace_back(0, 0);
+      d.depth_.push_back(0);
+      pool_.resize(order_.size());
+    }
+
+    found gather(std::size_t k, std::span<const std::vector<int>> tuples) {
+      if (k == order_.size() || tuples.empty()) return {0, tuples.empty() ? 0U : 1U, true};
+      auto& edges = pool_[k];
+      edges.clear();
+      std::uint64_t count = 0;
+      while (!tuples.empty()) {
+        const int v = tuples.front()[k];
+        const auto run = static_cast<std::size_t>(
+            std::find_if(tuples.begin(), tuples.end(), [&](const auto& t) { return t[k] != v; }) - tuples.begin());
+        const found below = gather(k + 1, tuples.first(run));
+        count += below.count;
+        edges.push_back({v, below.node, count});
+        tuples = tuples.subspan(run);
+      }
+      return {intern(static_cast<std::uint32_t>(k), edges), count, true};
     }
 
     /// From the last coordinate back: the one that leaves the narrowest frontier (the product of the extents of the
