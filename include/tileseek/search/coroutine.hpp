@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <tileseek/search/history.hpp>
 #include <tileseek/search/strategy.hpp>
 
 namespace tileseek {
@@ -32,7 +33,11 @@ class search_context {
   [[nodiscard]] rng& random() noexcept { return random_; }
   /// The n of the ask that resumed the coroutine: how many points the caller can use at once.
   [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
-  /// Trials told so far that the coroutine did not ask for (warm starts, other tools' records), in the order told.
+  /// Everything asked and told so far, whoever asked for it: a coroutine looks up costs here, and asks for what it does
+  /// not know.
+  [[nodiscard]] history& known() noexcept { return known_; }
+  /// Trials told so far that the coroutine did not ask for (warm starts, other tools' records), in the order told. Those
+  /// that are not feasible are left out.
   [[nodiscard]] std::span<const trial> unasked() const noexcept { return unasked_; }
 
  private:
@@ -40,6 +45,7 @@ class search_context {
   lattice space_;
   rng random_;
   std::size_t wanted_ = 0;
+  history known_;
   std::vector<trial> unasked_;
 };
 
@@ -111,8 +117,8 @@ class coroutine_strategy {
     if (!here_) {
       here_ = std::make_unique<search_context>();
       here_->space_ = space;
-      for (auto& t : early_) here_->unasked_.push_back(std::move(t));
-      early_.clear();
+      here_->known_.tell(early_);
+      here_->unasked_ = std::exchange(early_, {});
       here_->random_ = random;
       routine_ = start_(*here_);
       advance(random, n);
@@ -122,22 +128,22 @@ class coroutine_strategy {
     std::vector<point> out;
     while (!routine_.done() && out.size() < n && handed_ < batch().size()) {
       open_.emplace(batch()[handed_], handed_);
+      here_->known_.mark(batch()[handed_]);
       out.push_back(batch()[handed_++]);
     }
     return out;
   }
 
-  void tell(const lattice& /*space*/, std::span<const trial> done) {
+  void tell(const lattice& space, std::span<const trial> done) {
     for (const auto& t : done) {
-      if (!here_) {
-        early_.push_back(t);
-        continue;
-      }
       const auto [first, last] = open_.equal_range(t.at);
       if (first == last) {
-        here_->unasked_.push_back(t);
+        if (!space.feasible(t.at)) continue;  // another tool's record: no coroutine should have to guard against it
+        if (here_) here_->known_.tell(t);
+        (here_ ? here_->unasked_ : early_).push_back(t);
         continue;
       }
+      here_->known_.tell(t);
       for (auto it = first; it != last; ++it) routine_.promise().answers[it->second] = t;
       open_.erase(first, last);
     }

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <tileseek/search/strategy.hpp>
@@ -14,6 +16,8 @@ namespace tileseek {
 /// Enumerates the space; ends after the last configuration. Points told without being asked are skipped.
 class exhaustive {
  public:
+  [[nodiscard]] static constexpr std::string_view name() noexcept { return "exhaustive"; }
+
   [[nodiscard]] std::vector<point> ask(const lattice& space, rng& /*random*/, std::size_t n) {
     std::vector<point> out;
     for (; out.size() < n && next_ < space.rank_end(); ++next_)

@@ -1,0 +1,240 @@
+#pragma once
+// Droplet Search: coordinate descent in the space of indices, as water runs downhill.
+//
+// From a start point it looks along every coordinate in both directions, first one step away, then (nothing better
+// found) two steps, three, ...; it moves to a point that is better, and significantly so when there are samples to tell,
+// and looks around from there. A point with nothing better along its coordinates ends a descent; the next one starts at
+// the best of a few random points, and so on until nothing is left to ask.
+//
+// (Canesche, Rosario, Borin, Quintao Pereira, "The Droplet Search Algorithm for Kernel Scheduling", ACM TACO 2024. It
+// differs from the implementation in TVM, which skips axis moves in more than a few dimensions, wraps round at upper
+// borders, drops candidates, gives a point the time of another, takes noise of one sample for an improvement and stops
+// after the first descent.)
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <tileseek/core/statistics.hpp>
+#include <tileseek/search/coroutine.hpp>
+
+namespace tileseek {
+
+/// Where the first descent starts.
+enum class droplet_start {
+  best_told,  ///< the best trial told before the first ask (a default configuration, a warm start); the origin if there is none
+  origin,     ///< the feasible point nearest to all indices 0: the smallest tiles, nothing unrolled
+  random,     ///< a uniform point
+};
+
+struct droplet_options {
+  droplet_start start = droplet_start::best_told;
+  std::optional<point> from;      ///< start at the feasible point nearest to this one instead
+  std::size_t explore = 0;        ///< random points measured before the first descent, which starts at the best known then
+  std::size_t at_once = 8;        ///< candidates compared before a move is made; fewer moves sooner, more chooses better
+  std::size_t diagonals = 8;      ///< moves along two coordinates at once tried at each distance; 0 for none
+  int reach = 1 << 20;            ///< greatest distance looked at, in steps along a coordinate
+  double significance = 0.05;     ///< a better point must differ with a p-value of at most this (Welch's t-test) when both
+                                  ///< have two samples or more; 1 takes any lower cost. 0.05 as in the paper.
+  bool speculate = true;          ///< when the caller can use more points than are left at a distance, go on to the next
+  bool restart = true;            ///< start again when a descent ends; otherwise the search ends with it
+  std::size_t restart_from = 4;   ///< a descent after the first starts at the best of this many random points
+};
+
+namespace detail {
+
+/// Points at `distance` steps from x along one coordinate, then along two; feasible ones, in random order within each kind.
+class droplet_moves {
+ public:
+  droplet_moves(const lattice& space, const droplet_options& options) : space_(space), options_(options) {
+    for (std::size_t d = 0; d < space.dimensions(); ++d) {
+      const int e = space.extent(d);
+      farthest_ = std::max(farthest_, space.axis(d).ordered ? e - 1 : e / 2);
+      if (e > 1) movable_.push_back(d);
+    }
+    farthest_ = std::min(farthest_, options.reach);
+  }
+
+  [[nodiscard]] int farthest() const noexcept { return farthest_; }
+
+  void append(const point& x, int distance, rng& random, std::vector<point>& out) {
+    random.shuffle(std::span(movable_));
+    for (const auto d : movable_)
+      for (const int sign : {+1, -1}) along(x, d, sign * distance, out);
+    if (distance == 1)  // tile sizes: two factors of one axis change together
+      for (const auto& t : space_.tiles())
+        for (std::size_t l = 2; l < t.levels; ++l)
+          for (const int sign : {+1, -1})
+            if (auto q = space_.move(x, t.first + l - 1, sign, tile_view::inclusive)) out.push_back(std::move(*q));
+    if (options_.diagonals == 0) return;
+    pairs_.clear();
+    for (std::size_t i = 0; i < movable_.size(); ++i)
+      for (std::size_t j = i + 1; j < movable_.size(); ++j) pairs_.emplace_back(movable_[i], movable_[j]);
+    random.shuffle(std::span(pairs_));
+    std::size_t tried = 0;
+    for (const auto& pair : pairs_) {
+      if (tried == options_.diagonals) break;
+      ++tried;
+      for (const int sign : {+1, -1}) {
+        point q = x;
+        if (step(q, pair.first, sign * distance) && step(q, pair.second, sign * distance) && space_.feasible(q))
+          out.push_back(std::move(q));
+      }
+    }
+  }
+
+ private:
+  /// One step goes to the nearest value with which the point is feasible, more steps go exactly there.
+  void along(const point& x, std::size_t d, int by, std::vector<point>& out) const {
+    if ((by == 1 || by == -1) && space_.axis(d).ordered) {
+      if (auto q = space_.move(x, d, by)) out.push_back(std::move(*q));
+      return;
+    }
+    point q = x;
+    if (step(q, d, by) && space_.feasible(q)) out.push_back(std::move(q));
+  }
+
+  /// An unordered coordinate has no borders: there the steps go round, so that every other value is met once or twice.
+  [[nodiscard]] bool step(point& q, std::size_t d, int by) const {
+    const int e = space_.extent(d);
+    int to = q[d] + by;
+    if (!space_.axis(d).ordered) {
+      if (by > e / 2 || -by > e / 2) return false;
+      to = ((to % e) + e) % e;
+    }
+    if (to < 0 || to >= e) return false;
+    q[d] = to;
+    return true;
+  }
+
+  const lattice& space_;
+  const droplet_options& options_;
+  int farthest_ = 0;
+  std::vector<std::size_t> movable_;
+  std::vector<std::pair<std::size_t, std::size_t>> pairs_;
+};
+
+/// Whether a is cheaper than b beyond doubt. With fewer than two samples on a side the plain comparison decides.
+[[nodiscard]] inline bool significantly_less(const history& known, const point& a, const point& b, double level) {
+  const double cost_a = known.cost(a);
+  const double cost_b = known.cost(b);
+  if (!(cost_a < cost_b)) return false;
+  const auto sa = known.samples(a);
+  const auto sb = known.samples(b);
+  if (level >= 1 || sa.size() < 2 || sb.size() < 2 || !std::isfinite(cost_b)) return true;
+  return welch_p_value(sa, sb) <= level;
+}
+
+inline search_routine droplet_search(search_context& here, droplet_options o) {
+  const lattice& space = here.space();
+  history& known = here.known();
+  droplet_moves moves(space, o);
+  std::vector<point> batch;
+  std::vector<point> candidates;
+  std::unordered_set<point, point_hash> listed;
+
+  point x;
+  if (o.from)
+    x = space.nearest(*o.from);
+  else if (o.start == droplet_start::best_told && known.best())
+    x = *known.best();
+  else if (o.start == droplet_start::random)
+    x = space.sample(here.random());
+  else
+    x = space.nearest(point(space.dimensions(), 0));
+
+  for (bool first = true;; first = false) {
+    // Where to start. A point that failed is no start: nothing says which way is down.
+    bool started = first && known.told(x) && std::isfinite(known.cost(x));
+    if (first && known.mark(x)) batch.push_back(x);
+    for (std::size_t more = first ? o.explore : o.restart_from; !started;) {
+      if (batch.empty()) more = std::max<std::size_t>(more, 1);
+      while (more > 0) {
+        auto p = known.fresh(space, here.random());
+        if (!p) break;
+        batch.push_back(std::move(*p));
+        --more;
+      }
+      if (batch.empty()) co_return;
+      std::vector<trial> done = co_yield std::move(batch);
+      batch.clear();
+      const trial* least = &done.front();
+      for (const auto& t : done)
+        if (known.cost(t.at) < known.cost(least->at)) least = &t;
+      x = least->at;
+      started = std::isfinite(known.cost(x));
+      more = o.restart_from;
+    }
+    if (first && known.best_cost() < known.cost(x) && o.explore > 0) x = *known.best();
+
+    for (int distance = 1; distance <= moves.farthest();) {
+      candidates.clear();
+      listed.clear();
+      moves.append(x, distance, here.random(), candidates);
+      bool moved = false;
+      for (std::size_t next = 0; next < candidates.size() && !moved;) {
+        const std::size_t begin = next;
+        const std::size_t at_once = std::max(o.at_once, o.speculate ? here.wanted() : 0);
+        while (batch.size() < at_once) {
+          if (next == candidates.size()) {
+            if (!o.speculate || batch.size() >= here.wanted() || distance >= moves.farthest()) break;
+            moves.append(x, ++distance, here.random(), candidates);
+            continue;
+          }
+          const point& p = candidates[next++];
+          if (known.mark(p)) batch.push_back(p);
+        }
+        co_yield std::move(batch);
+        batch.clear();
+        const point* best = nullptr;
+        for (std::size_t i = begin; i < next; ++i)
+          if (significantly_less(known, candidates[i], best != nullptr ? *best : x, best != nullptr ? 1.0 : o.significance))
+            best = &candidates[i];
+        if (best != nullptr) {
+          x = point(*best);
+          moved = true;
+        }
+      }
+      distance = moved ? 1 : distance + 1;
+    }
+    if (!o.restart) co_return;
+  }
+}
+
+}  // namespace detail
+
+/// Droplet Search. A strategy that is told all it asked for goes on until the space is exhausted or, without restarts,
+/// until its descent ends.
+class droplet : public coroutine_strategy {
+ public:
+  /// @throws std::invalid_argument  an option out of range
+  explicit droplet(droplet_options options = {})
+      : coroutine_strategy([o = checked(std::move(options))](search_context& here) { return detail::droplet_search(here, o); }) {}
+
+  [[nodiscard]] static constexpr std::string_view name() noexcept { return "droplet"; }
+
+ private:
+  [[nodiscard]] static droplet_options checked(droplet_options o) {
+    const auto refuse = [](const char* option, const std::string& is, const char* remedy) {
+      throw std::invalid_argument("droplet: option '" + std::string(option) + "' is " + is + "; " + remedy);
+    };
+    if (o.at_once == 0) refuse("at_once", "0", "at least 1 candidate is needed for a move");
+    if (o.reach < 1) refuse("reach", std::to_string(o.reach), "give at least 1 step");
+    if (!(o.significance > 0 && o.significance <= 1))
+      refuse("significance", std::to_string(o.significance), "give a p-value in (0, 1]; 1 turns the test off");
+    if (o.restart && o.restart_from == 0) refuse("restart_from", "0", "give at least 1, or set 'restart' to false");
+    return o;
+  }
+};
+
+static_assert(SearchStrategy<droplet>);
+
+}  // namespace tileseek

@@ -1,0 +1,87 @@
+#pragma once
+// The values a parameter may take.
+
+#include <algorithm>
+#include <concepts>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tileseek {
+
+/// The values of one parameter. Ordered domains are kept ascending, and a move goes to the adjacent value; in an unordered
+/// one, values stay as given and a move goes to any other.
+template <class T>
+struct domain {
+  std::vector<T> values;
+  bool ordered = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
+};
+
+/// These values. Numbers are ordered whatever order they are given in; truth values, texts and enumerators are not.
+template <class T>
+[[nodiscard]] domain<T> values(std::vector<T> of) {
+  domain<T> d{std::move(of)};
+  if constexpr (std::is_arithmetic_v<T>) std::sort(d.values.begin(), d.values.end());
+  return d;
+}
+template <class T>
+[[nodiscard]] domain<T> values(std::initializer_list<T> of) {
+  return tileseek::values(std::vector<T>(of));
+}
+
+/// These values, none nearer to one than to another: 128 and 129 of a choice are as different as 1 and 1000.
+template <class T>
+[[nodiscard]] domain<T> choice(std::vector<T> of) {
+  return {std::move(of), false};
+}
+template <class T>
+[[nodiscard]] domain<T> choice(std::initializer_list<T> of) {
+  return {std::vector<T>(of), false};
+}
+
+/// first, first + step, ... up to and including last if it is met.
+/// @throws std::invalid_argument  step is not positive
+template <std::integral T>
+[[nodiscard]] domain<T> range(T first, std::type_identity_t<T> last, std::type_identity_t<T> step = 1) {
+  if (step <= 0) throw std::invalid_argument("range: step " + std::to_string(step) + " is not positive");
+  domain<T> d;
+  for (T v = first; v <= last; v = static_cast<T>(v + step)) {
+    d.values.push_back(v);
+    if (last - v < step) break;  // before v + step can overflow
+  }
+  return d;
+}
+
+/// The powers of two from `least` to `most`, both included if they are powers.
+/// @throws std::invalid_argument  least < 1
+template <std::integral T>
+[[nodiscard]] domain<T> powers_of_two(T least, std::type_identity_t<T> most) {
+  if (least < 1) throw std::invalid_argument("powers_of_two: the least value, " + std::to_string(least) + ", is below 1");
+  domain<T> d;
+  for (T v = 1;; v = static_cast<T>(v * 2)) {
+    if (v >= least && v <= most) d.values.push_back(v);
+    if (v > most / 2) break;
+  }
+  return d;
+}
+
+/// The divisors of n, ascending.
+/// @throws std::invalid_argument  n < 1
+template <std::integral T>
+[[nodiscard]] domain<T> divisors(T n) {
+  if (n < 1) throw std::invalid_argument("divisors: of " + std::to_string(n) + ", which is below 1");
+  domain<T> d;
+  std::vector<T> upper;
+  for (T v = 1; v <= n / v; ++v) {
+    if (n % v != 0) continue;
+    d.values.push_back(v);
+    if (v != n / v) upper.push_back(static_cast<T>(n / v));
+  }
+  d.values.insert(d.values.end(), upper.rbegin(), upper.rend());
+  return d;
+}
+
+}  // namespace tileseek

@@ -1,0 +1,691 @@
+#pragma once
+// A search space over the user's own struct, described by member pointers: typos do not compile, the winner is a value.
+// A rule names the members it reads, so that independent groups of parameters are found by themselves.
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tileseek/core/value.hpp>
+#include <tileseek/space/configuration.hpp>
+#include <tileseek/space/domain.hpp>
+#include <tileseek/space/lattice.hpp>
+
+namespace tileseek {
+
+/// One level of a tile axis as a rule's argument: its factor, or its inclusive tile size (the product of its factor and
+/// all inside it). A rule that reads single levels couples fewer coordinates than one that reads the whole array.
+template <class Axis>
+struct tile_level {
+  Axis axis;
+  std::size_t level;
+  tile_view view;
+};
+
+/// The factor at this level (0 is the outermost). `axis` is a member pointer, or a name for a run-time configuration.
+template <class Axis>
+[[nodiscard]] tile_level<Axis> factor(Axis axis, std::size_t level) {
+  return {axis, level, tile_view::factor};
+}
+/// The tile size at this level: the product of the factors from it inwards.
+template <class Axis>
+[[nodiscard]] tile_level<Axis> inclusive(Axis axis, std::size_t level) {
+  return {axis, level, tile_view::inclusive};
+}
+
+namespace detail {
+
+template <class T>
+concept NamedEnumerator = std::is_enum_v<T> && requires(T v) {
+  { to_string(v) } -> std::convertible_to<std::string_view>;
+};
+
+/// A parameter's value for logs and reports.
+template <class T>
+[[nodiscard]] value to_value(const T& v) {
+  if constexpr (std::same_as<T, value>)
+    return v;
+  else if constexpr (NamedEnumerator<T>)
+    return value(std::string_view(to_string(v)));
+  else if constexpr (std::is_enum_v<T>)
+    return value(static_cast<std::underlying_type_t<T>>(v));
+  else {
+    static_assert(std::constructible_from<value, const T&>,
+                  "tileseek::space: a parameter is a number, a truth value, a text, an enumerator, or a std::array of integers "
+                  "declared with tile()");
+    return value(v);
+  }
+}
+
+/// Reads one argument of a rule from a point.
+template <class T>
+struct value_reader {
+  std::shared_ptr<const std::vector<T>> values;
+  std::size_t coordinate;
+  [[nodiscard]] const T& operator()(const int* p) const noexcept {
+    return (*values)[static_cast<std::size_t>(p[coordinate])];
+  }
+};
+
+struct tile_reader {
+  std::shared_ptr<const std::vector<std::int64_t>> divisors;
+  tile_axis axis;
+  [[nodiscard]] std::int64_t factor(const int* p, std::size_t level) const noexcept {
+    if (level > 0) return (*divisors)[static_cast<std::size_t>(p[axis.first + level - 1])];
+    std::int64_t left = axis.extent;
+    for (std::size_t l = 1; l < axis.levels; ++l) left /= factor(p, l);
+    return left;
+  }
+};
+
+template <class I, std::size_t L>
+struct tile_array_reader : tile_reader {
+  [[nodiscard]] std::array<I, L> operator()(const int* p) const noexcept {
+    std::array<I, L> out{};
+    for (std::size_t l = 0; l < L; ++l) out[l] = static_cast<I>(factor(p, l));
+    return out;
+  }
+};
+
+struct tile_value_reader : tile_reader {
+  [[nodiscard]] value operator()(const int* p) const {
+    std::vector<std::int64_t> out;
+    for (std::size_t l = 0; l < axis.levels; ++l) out.push_back(factor(p, l));
+    return value(std::move(out));
+  }
+};
+
+template <class I>
+struct tile_level_reader : tile_reader {
+  std::size_t level = 0;
+  tile_view view = tile_view::factor;
+  [[nodiscard]] I operator()(const int* p) const noexcept {
+    if (view == tile_view::inclusive && level == 0) return static_cast<I>(axis.extent);
+    std::int64_t size = factor(p, level);
+    if (view == tile_view::inclusive)
+      for (std::size_t l = level + 1; l < axis.levels; ++l) size *= factor(p, l);
+    return static_cast<I>(size);
+  }
+};
+
+}  // namespace detail
+
+/// The configurations of a kernel: parameters with their values, and rules between them. Build it in one expression:
+///
+///   const auto space = tileseek::space<Blocking>{}
+///       .add("bm", &Blocking::bm, tileseek::powers_of_two(8, 256))
+///       .tile("k", &Blocking::k, 1024)
+///       .where("fits in L1", [](int bm, int bn) { return 4 * bm * bn <= 32768; }, &Blocking::bm, &Blocking::bn);
+///
+/// Config is copyable and default-constructible; its default-constructed value is the untuned configuration that results
+/// are compared with. With Config = tileseek::configuration, parameters are named by strings throughout.
+/// The first query after a change compiles the space, which is not safe to do from two threads at once.
+template <class Config>
+  requires std::copyable<Config> && std::default_initializable<Config>
+class space {
+  static constexpr bool named = std::same_as<Config, configuration>;
+
+ public:
+  /// A parameter with these values.
+  /// @throws std::invalid_argument  no values, a value that does not fit the member's type, or a name or member that is
+  ///                                already a parameter
+  template <class T, class U>
+    requires(!named)
+  space& add(std::string name, T Config::*member, const domain<U>& of) {
+    return add_values<T>(std::move(name), identity(member), of, field<T>(member));
+  }
+  template <class T>
+    requires(!named)
+  space& add(std::string name, T Config::*member, std::initializer_list<std::type_identity_t<T>> of) {
+    return add(std::move(name), member, tileseek::values(of));
+  }
+  /// A parameter whose values depend on earlier ones: `of` returns a domain given the values of the members `from`.
+  template <class T, class F, class M, class... More>
+    requires(!named && std::invocable<const F&, const M&, const More&...>)
+  space& add(std::string name, T Config::*member, const F& of, M Config::*from, More Config::*... more) {
+    return add_computed<T>(std::move(name), identity(member), field<T>(member), of, from, more...);
+  }
+
+  /// The same for run-time configurations.
+  template <class U>
+    requires named
+  space& add(const std::string& name, const domain<U>& of) {
+    return add_values<value>(name, name, of, named_field(name));
+  }
+  space& add(const std::string& name, std::initializer_list<value> of)
+    requires named
+  {
+    domain<value> d{std::vector<value>(of), true};
+    const auto number = [](const value& v) { return v.get().index() < 2; };
+    d.ordered = std::all_of(d.values.begin(), d.values.end(), number);
+    return add(name, d);
+  }
+  template <class F, class... Names>
+    requires(named && sizeof...(Names) > 0 && (std::convertible_to<Names, std::string> && ...))
+  space& add(const std::string& name, const F& of, const Names&... from) {
+    return add_computed<value>(name, name, named_field(name), of, std::string(from)...);
+  }
+
+  /// A multi-level split: L factors (outermost first) whose product is the extent. The outermost is derived from the others.
+  /// @throws std::invalid_argument  extent < 1, or a name or member that is already a parameter
+  template <std::integral I, std::size_t L>
+    requires(!named && L >= 1)
+  space& tile(std::string name, std::array<I, L> Config::*member, std::int64_t extent) {
+    const auto set = [member](Config& c, const std::vector<std::int64_t>& f) {
+      for (std::size_t l = 0; l < L; ++l) (c.*member)[l] = static_cast<I>(f[l]);
+    };
+    const auto get = [member](const Config& c) {
+      return std::vector<std::int64_t>((c.*member).begin(), (c.*member).end());
+    };
+    return add_tile(std::move(name), identity(member), extent, L, set, get);
+  }
+  space& tile(const std::string& name, std::int64_t extent, std::size_t levels)
+    requires named
+  {
+    const auto set = [name](Config& c, const std::vector<std::int64_t>& f) { c.set(name, value(f)); };
+    const auto get = [name](const Config& c) { return c[name].template as<std::vector<std::int64_t>>(); };
+    return add_tile(name, name, extent, levels, set, get);
+  }
+
+  /// A rule: configurations for which `holds` is false are not in the space. `holds` is called with the values of the
+  /// named members (a tile axis as its array, or one level of it through factor() or inclusive()); with none named, with
+  /// the whole configuration, which then couples all parameters declared so far.
+  /// @param why  in your words, for errors and reports
+  /// @throws std::invalid_argument  a member that is no parameter
+  template <class F, class... Members>
+  space& where(std::string why, F holds, Members... members) {
+    std::vector<std::size_t> scope;
+    if constexpr (sizeof...(Members) == 0) {
+      static_assert(std::predicate<const F&, const Config&>,
+                    "tileseek::space::where: a rule without members is a predicate of const Config&; name the members it "
+                    "reads, where(why, rule, &Config::a, &Config::b), to have it called with their values");
+      for (std::size_t d = 0; d < coordinates_.size(); ++d) scope.push_back(d);
+      rules_.push_back({std::move(why), std::move(scope), [holds = std::move(holds), parameters = parameters_,
+                                                           start = start_](const int* p) {
+                          Config c = start;
+                          for (const auto& q : parameters) q.write(c, p);
+                          return static_cast<bool>(holds(c));
+                        }});
+    } else {
+      // The readers note their coordinates in `scope` before the call, which receives it by reference.
+      rules_.push_back(bind(std::move(why), std::move(holds), scope, reader(members, scope)...));
+    }
+    compiled_.reset();
+    return *this;
+  }
+
+  /// The untuned configuration, if it is not the default-constructed one.
+  space& starts_at(Config untuned) {
+    start_ = std::move(untuned);
+    compiled_.reset();
+    return *this;
+  }
+
+  /// The index space that strategies search. Counts and compiles it on the first call.
+  /// @throws std::invalid_argument  nothing is left by the rules: the message names them
+  [[nodiscard]] const tileseek::lattice& lattice() const {
+    if (!compiled_) compiled_ = std::make_shared<const tileseek::lattice>(coordinates_, tiles_, rules_);
+    return *compiled_;
+  }
+
+  /// The exact number of configurations. @throws std::length_error  it is not known exactly; see approximate_size()
+  [[nodiscard]] std::uint64_t size() const { return lattice().size(); }
+  [[nodiscard]] bool counted() const { return lattice().counted(); }
+  [[nodiscard]] double approximate_size() const { return lattice().approximate_size(); }
+
+  /// The configuration at a point.
+  [[nodiscard]] Config at(const point& p) const {
+    Config c = start_;
+    for (const auto& q : parameters_) q.write(c, p.data());
+    return c;
+  }
+
+  /// The point of a configuration; nothing when a value is in no domain or a rule refuses it.
+  [[nodiscard]] std::optional<point> locate(const Config& c) const {
+    point p(coordinates_.size(), 0);
+    for (const auto& q : parameters_)
+      if (!q.read(c, p.data(), true)) return std::nullopt;
+    if (!lattice().feasible(p)) return std::nullopt;
+    return p;
+  }
+  [[nodiscard]] bool contains(const Config& c) const { return locate(c).has_value(); }
+
+  /// The feasible point nearest to a configuration whose values need not be in the space.
+  [[nodiscard]] point nearest(const Config& c) const {
+    point p(coordinates_.size(), 0);
+    for (const auto& q : parameters_) q.read(c, p.data(), false);
+    return lattice().nearest(p);
+  }
+
+  /// The untuned configuration, or the feasible one nearest to it.
+  [[nodiscard]] Config default_configuration() const { return at(nearest(start_)); }
+
+  /// A uniform configuration.
+  [[nodiscard]] Config sample(rng& random) const { return at(lattice().sample(random)); }
+
+  /// Calls f with every configuration, in the order of the ranks.
+  template <std::invocable<const Config&> F>
+  void for_each(F&& f) const {
+    const auto& l = lattice();
+    for (std::uint64_t r = 0; r < l.rank_end(); ++r)
+      if (const auto p = l.unrank(r)) f(at(*p));
+  }
+
+  /// The n-hop neighbours of a configuration of the space; see lattice::neighbours.
+  /// @throws std::invalid_argument  c is not in the space
+  [[nodiscard]] std::vector<Config> neighbours(const Config& c, std::size_t hops, tile_view view = tile_view::factor) const {
+    const auto p = locate(c);
+    if (!p) throw std::invalid_argument("space: neighbours of " + describe(c) + ", which is not in the space");
+    std::vector<Config> out;
+    for (const auto& q : lattice().neighbours(*p, hops, view)) out.push_back(at(q));
+    return out;
+  }
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& q : parameters_) out.push_back(q.name);
+    return out;
+  }
+
+  /// The parameters of a configuration by name.
+  [[nodiscard]] named_values named_values_of(const Config& c) const {
+    named_values out;
+    for (const auto& q : parameters_) out.emplace_back(q.name, q.show(c));
+    return out;
+  }
+
+  /// The point with these values by name; nothing when a parameter is missing or a value is in no domain. Names that are
+  /// no parameters are ignored.
+  [[nodiscard]] std::optional<point> locate_named(const named_values& values) const {
+    point p(coordinates_.size(), 0);
+    for (const auto& q : parameters_) {
+      const auto it = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == q.name; });
+      if (it == values.end() || !q.parse(it->second, p.data())) return std::nullopt;
+    }
+    if (!lattice().feasible(p)) return std::nullopt;
+    return p;
+  }
+
+  /// "bm=32 bn=64"
+  [[nodiscard]] std::string describe(const Config& c) const { return to_string(named_values_of(c)); }
+
+ private:
+  struct parameter {
+    std::string name;
+    std::string identity;  ///< of the member: a parameter is found by it when a rule names the member
+    std::size_t first = 0;
+    std::size_t coordinates = 1;
+    std::shared_ptr<const void> values;  ///< vector<T> of the member's T; of the divisors for a tile axis
+    bool is_tile = false;
+    std::function<void(Config&, const int*)> write;
+    std::function<bool(const Config&, int*, bool)> read;  ///< exactly, or to the nearest index
+    std::function<value(const Config&)> show;
+    std::function<bool(const value&, int*)> parse;
+  };
+
+  template <class T>
+  struct accessor {
+    std::function<T(const Config&)> get;
+    std::function<void(Config&, const T&)> set;
+  };
+
+  template <class T>
+  [[nodiscard]] static accessor<T> field(T Config::*member) {
+    return {[member](const Config& c) { return c.*member; }, [member](Config& c, const T& v) { c.*member = v; }};
+  }
+  [[nodiscard]] static accessor<value> named_field(const std::string& name) {
+    return {[name](const Config& c) { return c.contains(name) ? c[name] : value(); },
+            [name](Config& c, const value& v) { c.set(name, v); }};
+  }
+
+  /// A member pointer as bytes: what tells parameters apart.
+  template <class T>
+  [[nodiscard]] static std::string identity(T Config::*member) {
+    std::string bytes(sizeof member, '\0');
+    const auto* from = reinterpret_cast<const char*>(&member);
+    std::copy(from, from + sizeof member, bytes.begin());
+    return bytes;
+  }
+  [[nodiscard]] static const std::string& identity(const std::string& name) noexcept { return name; }
+
+  void declare(const std::string& name, const std::string& id) {
+    if (name.empty()) throw std::invalid_argument("space: a parameter without a name");
+    for (const auto& q : parameters_) {
+      if (q.name == name) throw std::invalid_argument("space: parameter '" + name + "' is declared twice");
+      if (q.identity == id)
+        throw std::invalid_argument("space: parameters '" + q.name + "' and '" + name + "' are the same member");
+    }
+    compiled_.reset();
+  }
+
+  template <class T, class U>
+  [[nodiscard]] static T convert(const std::string& name, const U& from) {
+    if constexpr (std::same_as<T, U>) {
+      return from;
+    } else if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>) {
+      const T to = static_cast<T>(from);
+      if (static_cast<U>(to) != from || (to < T{}) != (from < U{}))
+        throw std::invalid_argument("space: value " + to_string(value(from)) + " of parameter '" + name +
+                                    "' does not fit the member's type");
+      return to;
+    } else {
+      static_assert(std::constructible_from<T, const U&>,
+                    "tileseek::space::add: the domain's values cannot be converted to the member's type");
+      return T(from);
+    }
+  }
+
+  template <class T, class U>
+  space& add_values(std::string name, const std::string& id, const domain<U>& of, accessor<T> access) {
+    declare(name, id);
+    auto list = std::make_shared<std::vector<T>>();
+    for (const auto& v : of.values) list->push_back(convert<T>(name, v));
+    install<T>(std::move(name), id, std::move(list), of.ordered, std::move(access));
+    return *this;
+  }
+
+  /// The number that orders a value; nothing when it has none.
+  template <class T>
+  [[nodiscard]] static std::optional<double> number(const T& v) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return static_cast<double>(v);
+    } else if constexpr (std::same_as<T, value>) {
+      if (v.get().index() > 1) return std::nullopt;  // a truth value or a text
+      return v.template as<double>();
+    } else {
+      return std::nullopt;
+    }
+  }
+
+  template <class T>
+  void install(std::string name, const std::string& id, std::shared_ptr<std::vector<T>> list, bool ordered,
+               accessor<T> access) {
+    if (list->empty()) throw std::invalid_argument("space: parameter '" + name + "' has no values");
+    for (const auto& v : *list) {
+      const auto x = number(v);
+      ordered = ordered && x;
+      if (x && *x != *x) throw std::invalid_argument("space: a value of parameter '" + name + "' is not a number");
+    }
+    if (ordered) std::sort(list->begin(), list->end(), [](const T& a, const T& b) { return *number(a) < *number(b); });
+    std::vector<T> once;
+    for (const auto& v : *list)
+      if (once.empty() || (ordered ? !(once.back() == v) : std::find(once.begin(), once.end(), v) == once.end()))
+        once.push_back(v);
+    *list = std::move(once);
+    coordinate c{name, {}, ordered};
+    for (std::size_t i = 0; i < list->size(); ++i)
+      c.values.push_back(ordered ? *number((*list)[i]) : static_cast<double>(i));
+    parameter q;
+    q.name = std::move(name);
+    q.identity = id;
+    q.first = coordinates_.size();
+    std::shared_ptr<const std::vector<T>> values = std::move(list);
+    q.values = values;
+    const auto at = q.first;
+    q.write = [values, at, access](Config& config, const int* p) { access.set(config, (*values)[static_cast<std::size_t>(p[at])]); };
+    q.read = [values, at, access, ordered](const Config& config, int* p, bool exactly) {
+      const T v = access.get(config);
+      const auto it = std::find(values->begin(), values->end(), v);
+      if (it != values->end()) {
+        p[at] = static_cast<int>(it - values->begin());
+        return true;
+      }
+      if (exactly) return false;
+      p[at] = 0;
+      const auto wanted = number(v);
+      if (!ordered || !wanted) return true;
+      const auto far = [&](int i) { return std::fabs(*number((*values)[static_cast<std::size_t>(i)]) - *wanted); };
+      for (int i = 1; i < static_cast<int>(values->size()); ++i)
+        if (far(i) < far(p[at])) p[at] = i;
+      return true;
+    };
+    q.show = [access](const Config& config) { return detail::to_value(access.get(config)); };
+    q.parse = [values, at](const value& v, int* p) {
+      for (std::size_t i = 0; i < values->size(); ++i)
+        if (detail::to_value((*values)[i]) == v) {
+          p[at] = static_cast<int>(i);
+          return true;
+        }
+      return false;
+    };
+    coordinates_.push_back(std::move(c));
+    parameters_.push_back(std::move(q));
+  }
+
+  template <class Set, class Get>
+  space& add_tile(std::string name, const std::string& id, std::int64_t extent, std::size_t levels, const Set& set,
+                  const Get& get) {
+    declare(name, id);
+    if (extent < 1) throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) + ", below 1");
+    if (levels < 1) throw std::invalid_argument("space: tile axis '" + name + "' has no levels");
+    const auto list = std::make_shared<const std::vector<std::int64_t>>(tileseek::divisors(extent).values);
+    const detail::tile_reader reader{list, {name, extent, coordinates_.size(), levels}};
+    parameter q;
+    q.name = name;
+    q.identity = id;
+    q.first = coordinates_.size();
+    q.coordinates = levels - 1;
+    q.values = list;
+    q.is_tile = true;
+    q.write = [reader, set](Config& c, const int* p) {
+      std::vector<std::int64_t> f;
+      for (std::size_t l = 0; l < reader.axis.levels; ++l) f.push_back(reader.factor(p, l));
+      set(c, f);
+    };
+    const auto read = [reader](const std::vector<std::int64_t>& f, int* p, bool exactly) {
+      if (f.size() != reader.axis.levels) return false;
+      std::int64_t product = 1;
+      for (std::size_t l = 1; l < f.size(); ++l) {
+        const auto it = std::lower_bound(reader.divisors->begin(), reader.divisors->end(), f[l]);
+        const bool found = it != reader.divisors->end() && *it == f[l];
+        if (exactly && !found) return false;
+        p[reader.axis.first + l - 1] =
+            static_cast<int>(std::min(it, std::prev(reader.divisors->end())) - reader.divisors->begin());
+        product = found && product <= reader.axis.extent ? product * f[l] : product;
+      }
+      return !exactly || (f[0] > 0 && product <= reader.axis.extent && product * f[0] == reader.axis.extent);
+    };
+    q.read = [read, get](const Config& c, int* p, bool exactly) {
+      if constexpr (named) {
+        // A run-time configuration that does not name the axis: all of the extent in the outermost level.
+        try {
+          return read(get(c), p, exactly);
+        } catch (const std::exception&) {
+          return !exactly;
+        }
+      } else {
+        return read(get(c), p, exactly);
+      }
+    };
+    q.show = [get](const Config& c) { return value(get(c)); };
+    q.parse = [read](const value& v, int* p) {
+      const auto* f = std::get_if<std::vector<std::int64_t>>(&v.get());
+      return f != nullptr && read(*f, p, true);
+    };
+    if (levels > 1) tiles_.push_back(reader.axis);
+    for (std::size_t l = 1; l < levels; ++l)
+      coordinates_.push_back({name + "[" + std::to_string(l) + "]", std::vector<double>(list->begin(), list->end()), true});
+    parameters_.push_back(std::move(q));
+    return *this;
+  }
+
+  /// The parameter with this identity. @throws std::invalid_argument  there is none
+  [[nodiscard]] const parameter& find(const std::string& id) const {
+    for (const auto& q : parameters_)
+      if (q.identity == id) return q;
+    throw std::invalid_argument("space: a rule or domain reads " + (named ? "'" + id + "', which" : std::string("a member that")) +
+                                " is no parameter; add it before what reads it");
+  }
+
+  [[nodiscard]] static tile_axis axis_of(const parameter& q, std::int64_t extent) {
+    return {q.name, extent, q.first, q.coordinates + 1};
+  }
+
+  static void read_all(const parameter& q, std::vector<std::size_t>& scope) {
+    for (std::size_t i = 0; i < q.coordinates; ++i) scope.push_back(q.first + i);
+  }
+
+  [[nodiscard]] detail::tile_reader tile_reader_of(const parameter& q) const {
+    auto list = std::static_pointer_cast<const std::vector<std::int64_t>>(q.values);
+    const auto extent = list->back();
+    return {std::move(list), axis_of(q, extent)};
+  }
+
+  template <class T>
+  [[nodiscard]] auto reader(T Config::*member, std::vector<std::size_t>& scope) const {
+    const auto& q = find(identity(member));
+    read_all(q, scope);
+    return detail::value_reader<T>{std::static_pointer_cast<const std::vector<T>>(q.values), q.first};
+  }
+  template <class I, std::size_t L>
+  [[nodiscard]] auto reader(std::array<I, L> Config::*member, std::vector<std::size_t>& scope) const {
+    const auto& q = find(identity(member));
+    read_all(q, scope);
+    return detail::tile_array_reader<I, L>{tile_reader_of(q)};
+  }
+  template <class I, std::size_t L>
+  [[nodiscard]] auto reader(const tile_level<std::array<I, L> Config::*>& one, std::vector<std::size_t>& scope) const {
+    return level_reader<I>(find(identity(one.axis)), one.level, one.view, scope);
+  }
+  [[nodiscard]] auto reader(const std::string& name, std::vector<std::size_t>& scope) const {
+    const auto& q = find(name);
+    read_all(q, scope);
+    std::function<value(const int*)> read;
+    if (q.is_tile)
+      read = detail::tile_value_reader{tile_reader_of(q)};
+    else
+      read = detail::value_reader<value>{std::static_pointer_cast<const std::vector<value>>(q.values), q.first};
+    return read;
+  }
+  template <std::convertible_to<std::string> Name>
+  [[nodiscard]] auto reader(const tile_level<Name>& one, std::vector<std::size_t>& scope) const {
+    return level_reader<std::int64_t>(find(std::string(one.axis)), one.level, one.view, scope);
+  }
+
+  template <class I>
+  [[nodiscard]] detail::tile_level_reader<I> level_reader(const parameter& q, std::size_t level, tile_view view,
+                                                          std::vector<std::size_t>& scope) const {
+    if (!q.is_tile) throw std::invalid_argument("space: parameter '" + q.name + "' is no tile axis and has no levels");
+    if (level > q.coordinates)
+      throw std::invalid_argument("space: tile axis '" + q.name + "' has no level " + std::to_string(level));
+    if (!(level == 0 && view == tile_view::inclusive)) {
+      const std::size_t from = level == 0 ? 0 : level - 1;
+      const std::size_t to = level == 0 || view == tile_view::inclusive ? q.coordinates : level;
+      for (std::size_t i = from; i < to; ++i) scope.push_back(q.first + i);
+    }
+    detail::tile_level_reader<I> r;
+    static_cast<detail::tile_reader&>(r) = tile_reader_of(q);
+    r.level = level;
+    r.view = view;
+    return r;
+  }
+
+  template <class F, class... Readers>
+  [[nodiscard]] static lattice_rule bind(std::string why, F holds, std::vector<std::size_t>& scope, Readers... readers) {
+    static_assert(std::is_invocable_r_v<bool, const F&, std::invoke_result_t<const Readers&, const int*>...>,
+                  "tileseek::space::where: the rule is not a predicate of the values of the members it names, in their order");
+    std::sort(scope.begin(), scope.end());
+    scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
+    return {std::move(why), std::move(scope),
+            [holds = std::move(holds), ... read = std::move(readers)](const int* p) { return static_cast<bool>(holds(read(p)...)); }};
+  }
+
+  template <class T, class F, class... Members>
+  space& add_computed(std::string name, const std::string& id, accessor<T> access, const F& of, Members... from) {
+    declare(name, id);
+    std::vector<std::size_t> scope;
+    const auto domain_at = bind_domain<T>(name, of, reader(from, scope)...);
+    std::sort(scope.begin(), scope.end());
+    scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
+    // All values that any feasible combination of the earlier parameters allows, and for each combination which.
+    std::size_t combinations = 1;
+    for (const auto c : scope) combinations *= coordinates_[c].values.size();
+    constexpr std::size_t most = 1'000'000;
+    if (combinations > most)
+      throw std::invalid_argument("space: the values of parameter '" + name + "' depend on " + std::to_string(combinations) +
+                                  " combinations of earlier ones; let them depend on fewer, or use a rule");
+    std::vector<std::vector<T>> allowed(combinations);
+    auto all = std::make_shared<std::vector<T>>();
+    point p(coordinates_.size(), 0);
+    bool ordered = true;
+    for (std::size_t k = 0; k < combinations; ++k) {
+      std::size_t rest = k;
+      for (const auto c : scope) {
+        p[c] = static_cast<int>(rest % coordinates_[c].values.size());
+        rest /= coordinates_[c].values.size();
+      }
+      if (!may_be_feasible(p, scope)) continue;
+      auto d = domain_at(p.data());
+      ordered = ordered && d.ordered;
+      allowed[k] = std::move(d.values);
+      for (const auto& v : allowed[k])
+        if (std::find(all->begin(), all->end(), v) == all->end()) all->push_back(v);
+    }
+    std::vector<std::size_t> extents;
+    for (const auto c : scope) extents.push_back(coordinates_[c].values.size());
+    const auto here = coordinates_.size();
+    install<T>(name, id, all, ordered, std::move(access));
+    const auto table = std::make_shared<std::vector<std::vector<bool>>>(combinations, std::vector<bool>(all->size(), false));
+    for (std::size_t k = 0; k < combinations; ++k)
+      for (const auto& v : allowed[k])
+        (*table)[k][static_cast<std::size_t>(std::find(all->begin(), all->end(), v) - all->begin())] = true;
+    std::vector<std::size_t> reads = scope;
+    reads.push_back(here);
+    rules_.push_back({"'" + name + "' has a value that its parameters allow", std::move(reads),
+                      [scope, extents, table, here](const int* q) {
+                        std::size_t k = 0;
+                        for (std::size_t i = scope.size(); i-- > 0;) k = k * extents[i] + static_cast<std::size_t>(q[scope[i]]);
+                        return static_cast<bool>((*table)[k][static_cast<std::size_t>(q[here])]);
+                      }});
+    return *this;
+  }
+
+  template <class T, class F, class... Readers>
+  [[nodiscard]] static auto bind_domain(const std::string& name, const F& of, Readers... readers) {
+    return [name, of, ... read = std::move(readers)](const int* p) {
+      const auto d = of(read(p)...);
+      domain<T> out;
+      out.ordered = d.ordered;
+      for (const auto& v : d.values) out.values.push_back(convert<T>(name, v));
+      return out;
+    };
+  }
+
+  /// Whether the tile axes and rules that lie wholly inside these coordinates allow the point.
+  [[nodiscard]] bool may_be_feasible(const point& p, const std::vector<std::size_t>& scope) const {
+    const auto inside = [&](std::size_t c) { return std::binary_search(scope.begin(), scope.end(), c); };
+    for (const auto& t : tiles_) {
+      std::int64_t left = t.extent;
+      for (std::size_t c = t.first; c + 1 < t.first + t.levels; ++c) {
+        if (!inside(c)) continue;
+        const auto f = static_cast<std::int64_t>(coordinates_[c].values[static_cast<std::size_t>(p[c])]);
+        if (left % f != 0) return false;
+        left /= f;
+      }
+    }
+    return std::all_of(rules_.begin(), rules_.end(), [&](const lattice_rule& r) {
+      return !std::all_of(r.coordinates.begin(), r.coordinates.end(), inside) || r.holds(p.data());
+    });
+  }
+
+  std::vector<parameter> parameters_;
+  std::vector<coordinate> coordinates_;
+  std::vector<tile_axis> tiles_;
+  std::vector<lattice_rule> rules_;
+  Config start_{};
+  mutable std::shared_ptr<const tileseek::lattice> compiled_;
+};
+
+}  // namespace tileseek
