@@ -93,18 +93,14 @@ class feature_map {
   explicit feature_map(const lattice& space, feature_options options = {}, std::vector<point_feature> extra = {})
       : dimensions_(space.dimensions()), extra_(std::move(extra)) {
     add_coordinates(space, options);
-    const bool needs_logarithms = options.inclusive || options.pairs;
-    if (needs_logarithms) {
-      std::vector<sum> terms = ordered_terms(space, options);
-      for (std::size_t a = 0; options.pairs && a < terms.size(); ++a)
-        for (std::size_t b = a + 1; b < terms.size(); ++b) pairs_.push_back({a, b});
-      for (const auto& [a, b] : pairs_) pair_names_.push_back("log2 " + terms[a].name + " * " + terms[b].name);
-      terms_ = std::move(terms);
-      for (auto& t : terms_)
-        if (t.is_column) names_.push_back("log2 size " + t.name);
-      for (auto& n : pair_names_) names_.push_back(std::move(n));
-      pair_names_.clear();
-    }
+    if (options.inclusive || options.pairs) terms_ = ordered_terms(space, options);
+    for (const auto& t : terms_)
+      if (t.is_column) names_.push_back("log2 size " + t.name);
+    for (std::size_t a = 0; options.pairs && a < terms_.size(); ++a)
+      for (std::size_t b = a + 1; b < terms_.size(); ++b) {
+        pairs_.push_back({a, b});
+        names_.push_back("log2 " + terms_[a].label() + " * " + terms_[b].label());
+      }
     learn_extra(space);
     for (const auto& e : extra_) names_.push_back(e.name);
   }
@@ -149,6 +145,7 @@ class feature_map {
     std::size_t first;
     std::size_t last;  ///< one past
     bool is_column;    ///< otherwise it only takes part in pairs
+    [[nodiscard]] std::string label() const { return is_column ? "size " + name : name; }
   };
 
   struct pair {
@@ -258,7 +255,6 @@ class feature_map {
   std::vector<point_feature> extra_;
   std::vector<range> ranges_;
   std::vector<std::string> names_;
-  std::vector<std::string> pair_names_;
 };
 
 }  // namespace tileseek

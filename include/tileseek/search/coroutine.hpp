@@ -16,7 +16,10 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,6 +39,8 @@ class search_context {
   /// Everything asked and told so far, whoever asked for it: a coroutine looks up costs here, and asks for what it does
   /// not know.
   [[nodiscard]] history& known() noexcept { return known_; }
+  /// Where the caller wants the search to start, if it said so (`coroutine_strategy::start_at`).
+  [[nodiscard]] const std::optional<point>& start() const noexcept { return start_; }
   /// Trials told so far that the coroutine did not ask for (warm starts, other tools' records), in the order told. Those
   /// that are not feasible are left out.
   [[nodiscard]] std::span<const trial> unasked() const noexcept { return unasked_; }
@@ -46,6 +51,7 @@ class search_context {
   rng random_;
   std::size_t wanted_ = 0;
   history known_;
+  std::optional<point> start_;
   std::vector<trial> unasked_;
 };
 
@@ -103,6 +109,17 @@ class search_routine {
   std::coroutine_handle<promise_type> handle_;
 };
 
+namespace detail {
+/// The feasible point nearest to one that a user gave.
+/// @throws std::invalid_argument  it does not lie in the space
+[[nodiscard]] inline point nearest_to(const lattice& space, const point& given, const char* who) {
+  bool inside = given.size() == space.dimensions();
+  for (std::size_t d = 0; inside && d < given.size(); ++d) inside = given[d] >= 0 && given[d] < space.extent(d);
+  if (!inside) throw std::invalid_argument(std::string(who) + ": option 'start' is no point of the space; give an index within its extent for each coordinate");
+  return space.nearest(given);
+}
+}  // namespace detail
+
 /// Makes a search coroutine a SearchStrategy. The coroutine runs inside ask(), never inside tell(). It starts with the
 /// first ask; what was told before is in `unasked()`. It holds a private copy of the caller's random stream only while it
 /// runs, so that strategy and session may be moved freely.
@@ -119,6 +136,7 @@ class coroutine_strategy {
       here_->space_ = space;
       here_->known_.tell(early_);
       here_->unasked_ = std::exchange(early_, {});
+      here_->start_ = std::move(start_point_);
       here_->random_ = random;
       routine_ = start_(*here_);
       advance(random, n);
@@ -149,6 +167,20 @@ class coroutine_strategy {
     }
   }
 
+ protected:
+  /// Starts the coroutine anew, with all it knows, at this point (see RestartableStrategy). For derived strategies whose
+  /// coroutine heeds `search_context::start()` to make public.
+  void start_at(point p) {
+    if (!here_) {
+      start_point_ = std::move(p);
+      return;
+    }
+    here_->start_ = std::move(p);
+    routine_ = start_(*here_);
+    open_.clear();
+    handed_ = 0;
+  }
+
  private:
   [[nodiscard]] const std::vector<point>& batch() const noexcept { return routine_.promise().batch; }
 
@@ -168,6 +200,7 @@ class coroutine_strategy {
   std::unique_ptr<search_context> here_;  ///< on the heap: the coroutine refers to it, and the strategy may be moved
   search_routine routine_;
   std::vector<trial> early_;
+  std::optional<point> start_point_;
   std::size_t handed_ = 0;                                        ///< points of the batch given out
   std::unordered_multimap<point, std::size_t, point_hash> open_;  ///< points given out and not answered, with their place
 };

@@ -25,6 +25,7 @@
 
 #include <tileseek/core/statistics.hpp>
 #include <tileseek/search/coroutine.hpp>
+#include <tileseek/search/maximin.hpp>
 
 namespace tileseek {
 
@@ -36,39 +37,70 @@ enum class droplet_start {
 };
 
 struct droplet_options {
-  droplet_start start = droplet_start::best_told;
-  std::optional<point> from;      ///< start at the feasible point nearest to this one instead
-  std::size_t explore = 0;        ///< random points measured before the first descent, which starts at the best known then
-  std::size_t at_once = 8;        ///< candidates compared before a move is made; fewer moves sooner, more chooses better
-  std::size_t diagonals = 8;      ///< moves along two coordinates at once tried at each distance; 0 for none
-  int reach = 1 << 20;            ///< greatest distance looked at, in steps along a coordinate
-  double significance = 0.05;     ///< a better point must differ with a p-value of at most this (Welch's t-test) when both
-                                  ///< have two samples or more; 1 takes any lower cost. 0.05 as in the paper.
-  bool speculate = true;          ///< when the caller can use more points than are left at a distance, go on to the next
-  bool restart = true;            ///< start again when a descent ends; otherwise the search ends with it
-  std::size_t restart_from = 4;   ///< a descent after the first starts at the best of this many random points
+  /// Where the first descent starts when `start` does not say.
+  droplet_start from = droplet_start::best_told;
+  /// Start at the feasible point nearest to this one.
+  std::optional<point> start = std::nullopt;
+  /// Points far apart (maximin.hpp) measured before the first descent, which then starts at the best of all known. 0: it
+  /// starts at once. 12 more than halve the measurements on recorded spaces.
+  std::size_t explore = 0;
+  /// Candidates compared before a move is made: fewer move sooner, more choose better. Of 1 to 16, 4 needs the fewest
+  /// measurements on recorded spaces.
+  std::size_t at_once = 4;
+  /// Moves along two coordinates at once, tried at each distance after those along one, both ways; 0 for none.
+  std::size_t diagonals = 8;
+  /// Greatest distance looked at, in steps along a coordinate; 0 for no limit.
+  std::size_t reach = 0;
+  /// A move must be to a point that differs at this level of significance (Welch's t-test), when both have two samples or
+  /// more; in (0, 1]. 1: whatever is faster. 0.05 as published.
+  double p_value = 0.05;
+  /// When the caller can use more points than are left at a distance, go on to the next distance.
+  bool speculate = true;
+  /// Start again when a descent ends; otherwise the search ends with it.
+  bool restart = true;
+  /// A descent after the first starts at the best of this many random points.
+  std::size_t restart_from = 4;
+
+  /// Calls visit(name, member, help) for every option, for an enumeration with the names of its values in their order.
+  template <class Visit>
+  friend void describe(droplet_options& o, Visit&& visit) {
+    visit("from", o.from, "where the first descent starts", {"best_told", "origin", "random"});
+    visit("start", o.start, "indices of the point to start from");
+    visit("explore", o.explore, "points far apart before the first descent, which starts at the best");
+    visit("at_once", o.at_once, "candidates compared before a move");
+    visit("diagonals", o.diagonals, "moves along two coordinates tried at each distance");
+    visit("reach", o.reach, "greatest distance looked at; 0: no limit");
+    visit("p_value", o.p_value, "level of significance of a move; 1: no test");
+    visit("speculate", o.speculate, "look farther when the caller can use more points");
+    visit("restart", o.restart, "start again when a descent ends");
+    visit("restart_from", o.restart_from, "random points, of which the best starts the next descent");
+  }
 };
 
 namespace detail {
 
-/// Points at `distance` steps from x along one coordinate, then along two; feasible ones, in random order within each kind.
+/// Feasible points at `distance` steps from x: along one coordinate, those directions first that led downhill last, then
+/// along two coordinates, in random order.
 class droplet_moves {
  public:
   droplet_moves(const lattice& space, const droplet_options& options) : space_(space), options_(options) {
     for (std::size_t d = 0; d < space.dimensions(); ++d) {
       const int e = space.extent(d);
       farthest_ = std::max(farthest_, space.axis(d).ordered ? e - 1 : e / 2);
-      if (e > 1) movable_.push_back(d);
+      if (e < 2) continue;
+      movable_.push_back(d);
+      for (const int sign : {+1, -1}) directions_.push_back({d, sign, 0});
     }
-    farthest_ = std::min(farthest_, options.reach);
+    if (options.reach > 0 && options.reach < static_cast<std::size_t>(farthest_)) farthest_ = static_cast<int>(options.reach);
   }
 
   [[nodiscard]] int farthest() const noexcept { return farthest_; }
 
   void append(const point& x, int distance, rng& random, std::vector<point>& out) {
-    random.shuffle(std::span(movable_));
-    for (const auto d : movable_)
-      for (const int sign : {+1, -1}) along(x, d, sign * distance, out);
+    random.shuffle(std::span(directions_));
+    std::stable_sort(directions_.begin(), directions_.end(),
+                     [](const direction& a, const direction& b) { return a.succeeded > b.succeeded; });
+    for (const auto& to : directions_) along(x, to.coordinate, to.sign * distance, out);
     if (distance == 1)  // tile sizes: two factors of one axis change together
       for (const auto& t : space_.tiles())
         for (std::size_t l = 2; l < t.levels; ++l)
@@ -91,7 +123,20 @@ class droplet_moves {
     }
   }
 
+  /// A move from x to q was made.
+  void made(const point& x, const point& q) {
+    ++successes_;
+    for (auto& to : directions_)
+      if ((q[to.coordinate] - x[to.coordinate]) * to.sign > 0) to.succeeded = successes_;
+  }
+
  private:
+  struct direction {
+    std::size_t coordinate;
+    int sign;
+    std::size_t succeeded;  ///< number of the last move that went there; 0 for never
+  };
+
   /// One step goes to the nearest value with which the point is feasible, more steps go exactly there.
   void along(const point& x, std::size_t d, int by, std::vector<point>& out) const {
     if ((by == 1 || by == -1) && space_.axis(d).ordered) {
@@ -118,6 +163,8 @@ class droplet_moves {
   const lattice& space_;
   const droplet_options& options_;
   int farthest_ = 0;
+  std::vector<direction> directions_;
+  std::size_t successes_ = 0;
   std::vector<std::size_t> movable_;
   std::vector<std::pair<std::size_t, std::size_t>> pairs_;
 };
@@ -142,23 +189,30 @@ inline search_routine droplet_search(search_context& here, droplet_options o) {
   std::unordered_set<point, point_hash> listed;
 
   point x;
-  if (o.from)
-    x = space.nearest(*o.from);
-  else if (o.start == droplet_start::best_told && known.best())
+  if (here.start())
+    x = *here.start();
+  else if (o.start)
+    x = nearest_to(space, *o.start, "droplet");
+  else if (o.from == droplet_start::best_told && known.best())
     x = *known.best();
-  else if (o.start == droplet_start::random)
+  else if (o.from == droplet_start::random)
     x = space.sample(here.random());
   else
     x = space.nearest(point(space.dimensions(), 0));
 
+  spreader apart(space);
+  for (const auto& t : here.unasked()) apart.keep_away_from(t.at);
   for (bool first = true;; first = false) {
     // Where to start. A point that failed is no start: nothing says which way is down.
     bool started = first && known.told(x) && std::isfinite(known.cost(x));
-    if (first && known.mark(x)) batch.push_back(x);
+    if (first && known.mark(x)) {
+      apart.keep_away_from(x);
+      batch.push_back(x);
+    }
     for (std::size_t more = first ? o.explore : o.restart_from; !started;) {
       if (batch.empty()) more = std::max<std::size_t>(more, 1);
       while (more > 0) {
-        auto p = known.fresh(space, here.random());
+        auto p = first ? apart.next(space, known, here.random()) : known.fresh(space, here.random());
         if (!p) break;
         batch.push_back(std::move(*p));
         --more;
@@ -196,9 +250,10 @@ inline search_routine droplet_search(search_context& here, droplet_options o) {
         batch.clear();
         const point* best = nullptr;
         for (std::size_t i = begin; i < next; ++i)
-          if (significantly_less(known, candidates[i], best != nullptr ? *best : x, best != nullptr ? 1.0 : o.significance))
+          if (significantly_less(known, candidates[i], best != nullptr ? *best : x, best != nullptr ? 1.0 : o.p_value))
             best = &candidates[i];
         if (best != nullptr) {
+          moves.made(x, *best);
           x = point(*best);
           moved = true;
         }
@@ -220,21 +275,20 @@ class droplet : public coroutine_strategy {
       : coroutine_strategy([o = checked(std::move(options))](search_context& here) { return detail::droplet_search(here, o); }) {}
 
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "droplet"; }
+  using coroutine_strategy::start_at;
 
  private:
   [[nodiscard]] static droplet_options checked(droplet_options o) {
     const auto refuse = [](const char* option, const std::string& is, const char* remedy) {
       throw std::invalid_argument("droplet: option '" + std::string(option) + "' is " + is + "; " + remedy);
     };
-    if (o.at_once == 0) refuse("at_once", "0", "at least 1 candidate is needed for a move");
-    if (o.reach < 1) refuse("reach", std::to_string(o.reach), "give at least 1 step");
-    if (!(o.significance > 0 && o.significance <= 1))
-      refuse("significance", std::to_string(o.significance), "give a p-value in (0, 1]; 1 turns the test off");
+    if (o.at_once == 0) refuse("at_once", "0", "a move needs at least 1 candidate");
+    if (!(o.p_value > 0 && o.p_value <= 1)) refuse("p_value", std::to_string(o.p_value), "it is in (0, 1], where 1 means no test");
     if (o.restart && o.restart_from == 0) refuse("restart_from", "0", "give at least 1, or set 'restart' to false");
     return o;
   }
 };
 
-static_assert(SearchStrategy<droplet>);
+static_assert(RestartableStrategy<droplet>);
 
 }  // namespace tileseek

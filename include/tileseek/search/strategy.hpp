@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tileseek/core/point.hpp>
@@ -28,5 +29,12 @@ concept SearchStrategy =
       { s.ask(space, random, n) } -> std::same_as<std::vector<point>>;
       { s.tell(space, done) } -> std::same_as<void>;
     };
+
+/// A strategy that can be sent elsewhere: start_at(p) makes it drop what it was about to do, keep what it knows, and go on
+/// from the feasible point p, which it asks for only if it does not know it.
+template <class S>
+concept RestartableStrategy = SearchStrategy<S> && requires(S s, point p) {
+  { s.start_at(std::move(p)) } -> std::same_as<void>;
+};
 
 }  // namespace tileseek

@@ -1,0 +1,133 @@
+#pragma once
+// How configurations are measured: the Measurer seam, what a measurer may know of the run it serves, and the lifting of a
+// plain callable to a measurer.
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tileseek/core/measurement.hpp>
+
+namespace tileseek {
+
+/// How long a configuration may be timed. A session fills in the incumbent; the rest are the user's options.
+struct timing_limits {
+  double incumbent = std::numeric_limits<double>::infinity();  ///< seconds: the best median so far
+  /// Times the incumbent: a configuration whose fastest of `min_samples` samples is slower is rejected early (1.25 as in
+  /// Highway's auto-tuner, which drops what is not within a quarter of the best).
+  double reject_above = 1.25;
+  int min_samples = 3;   ///< below 3 a median is no better than its worst sample
+  int max_samples = 7;   ///< over 1,000 noisy configurations the winner's median of 7 flatters by about 1 %
+  double settled = 0.01; ///< samples stop when their range is at most this share of their median
+  double max_seconds = std::numeric_limits<double>::infinity();  ///< stop sampling after this long (one sample is always taken)
+};
+
+/// What a measurer may know of the run: the limits, whom to tell of each result as it comes, and whether to stop.
+struct measuring {
+  timing_limits limits;
+  /// Called once for each finished configuration with its place in the batch, in any order, from the thread that called
+  /// measure(). A result reported here is in the log before the next one is measured.
+  std::function<void(std::size_t, const measurement&)> finished;
+  /// True when the run is to end: the measurer returns what it has.
+  std::function<bool()> stop;
+};
+
+/// measure(batch) gives one measurement for each configuration, in the same order. A failing kernel is a measurement with a
+/// status and a note; only programmer errors throw.
+template <class M, class Config>
+concept Measurer = requires(M& m, std::span<const Config> batch) {
+  { m.measure(batch) } -> std::same_as<std::vector<measurement>>;
+};
+
+/// A measurer that takes part in the run: it honours the limits, reports each result at once, and may return early (then
+/// the result is shorter than the batch, or lacks what was not reported).
+template <class M, class Config>
+concept RunAwareMeasurer = requires(M& m, std::span<const Config> batch, const measuring& run) {
+  { m.measure(batch, run) } -> std::same_as<std::vector<measurement>>;
+};
+
+namespace detail {
+template <class R>
+concept SecondsOrMeasurement = std::convertible_to<R, double> || std::same_as<std::remove_cvref_t<R>, measurement>;
+}  // namespace detail
+
+/// A callable that times one configuration: Config -> seconds, or -> measurement. It may take the limits as a second
+/// parameter, and then hands them to time().
+template <class F, class Config>
+concept TimedFunction =
+    requires(F& f, const Config& c) { { f(c) } -> detail::SecondsOrMeasurement; } ||
+    requires(F& f, const Config& c, const timing_limits& l) { { f(c, l) } -> detail::SecondsOrMeasurement; };
+
+/// Lifts a callable to a measurer that calls it for one configuration after another. What the callable throws becomes
+/// `run_failed` with the exception's text; std::bad_alloc passes. Seconds that are negative or not finite fail too.
+template <class Config, class F>
+class each_measurer {
+  static_assert(TimedFunction<F, Config>,
+                "tileseek::each: pass a callable of const Config& (and, if it likes, const timing_limits&) that returns "
+                "seconds or a tileseek::measurement");
+
+ public:
+  explicit each_measurer(F f) : f_(std::move(f)) {}
+
+  [[nodiscard]] std::vector<measurement> measure(std::span<const Config> batch) { return measure(batch, measuring{}); }
+
+  [[nodiscard]] std::vector<measurement> measure(std::span<const Config> batch, const measuring& run) {
+    std::vector<measurement> out;
+    measuring now = run;
+    for (std::size_t i = 0; i < batch.size() && !(run.stop && run.stop()); ++i) {
+      out.push_back(one(batch[i], now.limits));
+      if (out.back().outcome == status::ok && out.back().cost() < now.limits.incumbent) now.limits.incumbent = out.back().cost();
+      if (run.finished) run.finished(i, out.back());
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] measurement one(const Config& c, const timing_limits& limits) {
+    try {
+      if constexpr (std::invocable<F&, const Config&, const timing_limits&>)
+        return checked(f_(c, limits));
+      else
+        return checked(f_(c));
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& e) {
+      return failure(status::run_failed, e.what());
+    } catch (...) {
+      return failure(status::run_failed, "threw something that is no std::exception");
+    }
+  }
+
+  template <class R>
+  [[nodiscard]] static measurement checked(R&& r) {
+    measurement m;
+    if constexpr (std::same_as<std::remove_cvref_t<R>, measurement>)
+      m = std::forward<R>(r);
+    else
+      m.seconds = {static_cast<double>(r)};
+    if (m.outcome != status::ok && m.outcome != status::rejected_early) return m;
+    if (m.seconds.empty()) return failure(status::run_failed, "returned no samples");
+    for (const double s : m.seconds)
+      if (!std::isfinite(s) || s < 0) return failure(status::run_failed, "returned " + std::to_string(s) + " seconds");
+    return m;
+  }
+
+  F f_;
+};
+
+/// A measurer of a plain callable.
+template <class Config, class F>
+[[nodiscard]] each_measurer<Config, std::decay_t<F>> each(F&& f) {
+  return each_measurer<Config, std::decay_t<F>>(std::forward<F>(f));
+}
+
+}  // namespace tileseek

@@ -1,0 +1,333 @@
+#pragma once
+// The log of a run as JSON lines: append-only, flushed after every result, read back to resume. Needs nlohmann_json, and is
+// therefore included by name:
+//
+//   #include <tileseek/record/log.hpp>
+//   tileseek::tune(space, timed, {.trials = 200, .log = tileseek::log_file("run.jsonl")});
+//
+// The first line of a run describes it; then one line a trial, in the order finished; then, where there was one, the final
+// contest; and a line that says why the run ended. A file may hold several runs of one space, one after another.
+// Killed at any moment, the file is whole but for its last line, which is dropped when it is torn.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#endif
+
+#include <nlohmann/json.hpp>
+
+#include <tileseek/record/journal.hpp>
+#include <tileseek/version.hpp>
+
+namespace tileseek {
+
+/// Of the log's lines. A reader accepts its own schema and all earlier ones.
+inline constexpr int log_schema = 1;
+
+namespace detail {
+
+using json = nlohmann::ordered_json;
+
+[[nodiscard]] inline json to_json(const value& v) {
+  return std::visit([](const auto& held) { return json(held); }, v.get());
+}
+
+[[nodiscard]] inline json to_json(const named_values& values) {
+  json out = json::object();
+  for (const auto& [name, v] : values) out[name] = to_json(v);
+  return out;
+}
+
+/// A number, or null for what JSON cannot hold.
+[[nodiscard]] inline json to_json(const std::vector<double>& seconds) {
+  json out = json::array();
+  for (const double s : seconds) out.push_back(std::isfinite(s) ? json(s) : json(nullptr));
+  return out;
+}
+
+[[nodiscard]] inline value value_of(const json& j) {
+  switch (j.type()) {
+    case json::value_t::boolean: return value(j.get<bool>());
+    case json::value_t::number_integer:
+    case json::value_t::number_unsigned: return value(j.get<std::int64_t>());
+    case json::value_t::number_float: return value(j.get<double>());
+    case json::value_t::string: return value(j.get<std::string>());
+    case json::value_t::array: return value(j.get<std::vector<std::int64_t>>());
+    default: throw std::runtime_error("a value is a number, a truth value, a text or a list of integers, not " + j.dump());
+  }
+}
+
+[[nodiscard]] inline named_values named_values_of(const json& j) {
+  if (!j.is_object()) throw std::runtime_error("a configuration is an object, not " + j.dump());
+  named_values out;
+  for (const auto& [name, v] : j.items()) out.emplace_back(name, value_of(v));
+  return out;
+}
+
+[[nodiscard]] inline std::vector<double> seconds_of(const json& j) {
+  std::vector<double> out;
+  for (const auto& s : j) out.push_back(s.is_null() ? std::numeric_limits<double>::quiet_NaN() : s.get<double>());
+  return out;
+}
+
+[[nodiscard]] inline std::string hexadecimal(std::uint64_t x) {
+  std::string out(16, '0');
+  for (int i = 15; i >= 0; --i, x >>= 4) out[static_cast<std::size_t>(i)] = "0123456789abcdef"[x & 15U];
+  return out;
+}
+
+[[nodiscard]] inline std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::string out(32, '\0');
+  std::tm parts{};
+#if defined(_WIN32)
+  gmtime_s(&parts, &now);
+#else
+  gmtime_r(&now, &parts);
+#endif
+  out.resize(std::strftime(out.data(), out.size(), "%Y-%m-%dT%H:%M:%SZ", &parts));
+  return out;
+}
+
+/// Conditions of this machine that the operating system tells for nothing.
+[[nodiscard]] inline named_values machine() {
+  named_values out;
+  std::ifstream cpu("/proc/cpuinfo");
+  for (std::string line; std::getline(cpu, line);)
+    if (line.starts_with("model name")) {
+      const auto colon = line.find(':');
+      if (colon != std::string::npos && colon + 2 <= line.size()) out.emplace_back("cpu", value(line.substr(colon + 2)));
+      break;
+    }
+  std::string governor;
+  if (std::getline(std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), governor))
+    out.emplace_back("governor", value(governor));
+  double load = 0;
+  if (std::ifstream("/proc/loadavg") >> load) out.emplace_back("load", value(load));
+  return out;
+}
+
+}  // namespace detail
+
+/// A journal in a file. See log_file().
+class json_log final : public journal {
+ public:
+  explicit json_log(std::string path) : path_(std::move(path)) {
+    if (path_.empty()) throw std::invalid_argument("log_file: an empty file name");
+  }
+
+  [[nodiscard]] journal_content open(const journal_head& head) override {
+    lock_.emplace(path_);
+    journal_content content;
+    const bool resumed = read(head, content);
+    out_.open(path_, std::ios::binary | std::ios::app);
+    if (!out_) throw std::runtime_error("log '" + path_ + "': cannot be opened for writing");
+    if (!resumed) put(line_of(head));
+    return content;
+  }
+
+  void append(const journal_trial& t) override {
+    detail::json line;
+    line["configuration"] = detail::to_json(t.configuration);
+    line["status"] = to_string(t.result.outcome);
+    line["seconds"] = detail::to_json(t.result.seconds);
+    line["elapsed"] = t.elapsed;
+    if (!t.result.note.empty()) line["note"] = t.result.note;
+    put(line);
+  }
+
+  void append(const journal_contest& c) override {
+    detail::json line;
+    line["contest"] = detail::json::array();
+    line["trials"] = c.trials;
+    for (const auto& one : c.contestants) {
+      detail::json j;
+      if (!one.name.empty()) j["name"] = one.name;
+      if (!one.configuration.empty()) j["configuration"] = detail::to_json(one.configuration);
+      j["seconds"] = detail::to_json(one.seconds);
+      line["contest"].push_back(std::move(j));
+    }
+    put(line);
+  }
+
+  void finish(stop why, double elapsed) override {
+    detail::json line;
+    line["stopped"] = to_string(why);
+    line["elapsed"] = elapsed;
+    put(line);
+  }
+
+  [[nodiscard]] const std::string& name() const noexcept override { return path_; }
+
+ private:
+  /// Keeps other processes from writing the same log: they would measure everything twice.
+  class file_lock {
+   public:
+#if defined(__unix__) || defined(__APPLE__)
+    explicit file_lock(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+      if (file_ < 0) throw std::runtime_error("log '" + path + "': cannot be opened for writing");
+      if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+      ::close(file_);
+      throw std::runtime_error("log '" + path + "': another run is writing it; wait for its end or use another file");
+    }
+    ~file_lock() { ::close(file_); }
+
+   private:
+    int file_;
+#else
+    explicit file_lock(const std::string& /*path*/) {}
+#endif
+
+   public:
+    file_lock(const file_lock&) = delete;
+    file_lock& operator=(const file_lock&) = delete;
+  };
+
+  /// Reads what is there; true when its last run is the one of `head`, which then goes on. A torn last line is cut off.
+  [[nodiscard]] bool read(const journal_head& head, journal_content& content) {
+    std::ifstream in(path_, std::ios::binary);
+    std::string line;
+    std::uint64_t whole = 0;  // bytes in whole lines
+    bool same_run = false;
+    bool any_head = false;
+    for (std::size_t number = 1; std::getline(in, line); ++number) {
+      const bool torn = in.eof();  // no newline at its end
+      try {
+        const auto j = detail::json::parse(line);
+        if (j.contains("tileseek")) {
+          for (auto& t : content.trials) content.earlier.push_back(std::move(t));
+          content.trials.clear();
+          content.contests.clear();
+          content.elapsed = 0;
+          same_run = check_head(j, head);
+          any_head = true;
+        } else if (!any_head) {
+          throw std::runtime_error("not the first line of a tileseek log");
+        } else {
+          take(j, content);
+        }
+      } catch (const std::exception& e) {
+        if (!torn || (!any_head && number > 1))
+          throw std::runtime_error("log '" + path_ + "', line " + std::to_string(number) + ": " + e.what() +
+                                   "; repair or remove the line, or use another file");
+        content.notes.push_back("the last line of the log '" + path_ + "', line " + std::to_string(number) +
+                                ", was torn and is dropped");
+        break;
+      }
+      if (torn) {
+        std::ofstream(path_, std::ios::binary | std::ios::app) << '\n';
+        whole += line.size() + 1;
+        break;
+      }
+      whole += line.size() + 1;
+    }
+    in.close();
+    if (std::filesystem::file_size(path_) > whole) std::filesystem::resize_file(path_, whole);
+    if (!same_run) {
+      for (auto& t : content.trials) content.earlier.push_back(std::move(t));
+      content.trials.clear();
+      content.contests.clear();
+      content.elapsed = 0;
+    }
+    return same_run;
+  }
+
+  /// Whether the run described by this line is the same. @throws std::runtime_error  another space, a later schema
+  [[nodiscard]] static bool check_head(const detail::json& j, const journal_head& head) {
+    if (const int schema = j.at("schema").get<int>(); schema > log_schema)
+      throw std::runtime_error("schema " + std::to_string(schema) + " is later than this library's, " + std::to_string(log_schema));
+    const auto& space = j.at("space");
+    if (space.at("fingerprint").get<std::string>() != detail::hexadecimal(head.fingerprint))
+      throw std::runtime_error("written for another space (parameters " + space.at("parameters").dump() + ", size " +
+                               space.at("size").dump() + ")");
+    journal_head there;
+    there.fingerprint = head.fingerprint;
+    there.strategy = j.at("strategy").get<std::string>();
+    there.seed = j.at("seed").get<std::uint64_t>();
+    there.batch = j.at("batch").get<std::size_t>();
+    return there.same_run(head);
+  }
+
+  static void take(const detail::json& j, journal_content& content) {
+    if (j.contains("configuration")) {
+      journal_trial t;
+      t.configuration = detail::named_values_of(j.at("configuration"));
+      if (!from_string(j.at("status").get<std::string>(), t.result.outcome))
+        throw std::runtime_error("unknown status " + j.at("status").dump());
+      t.result.seconds = detail::seconds_of(j.at("seconds"));
+      t.result.note = j.value("note", std::string());
+      t.elapsed = j.at("elapsed").get<double>();
+      content.elapsed = std::max(content.elapsed, t.elapsed);
+      content.trials.push_back(std::move(t));
+    } else if (j.contains("contest")) {
+      journal_contest c;
+      c.trials = j.at("trials").get<std::size_t>();
+      for (const auto& one : j.at("contest")) {
+        journal_contestant k;
+        k.name = one.value("name", std::string());
+        if (one.contains("configuration")) k.configuration = detail::named_values_of(one.at("configuration"));
+        k.seconds = detail::seconds_of(one.at("seconds"));
+        c.contestants.push_back(std::move(k));
+      }
+      content.contests.push_back(std::move(c));
+    } else if (j.contains("stopped")) {
+      content.elapsed = std::max(content.elapsed, j.at("elapsed").get<double>());
+    } else {
+      throw std::runtime_error("neither a run, a trial, a contest nor an end: " + j.dump().substr(0, 80));
+    }
+  }
+
+  [[nodiscard]] static detail::json line_of(const journal_head& head) {
+    detail::json line;
+    line["tileseek"] = version_string;
+    line["schema"] = log_schema;
+    if (!head.task.empty()) line["task"] = head.task;
+    line["space"] = {{"fingerprint", detail::hexadecimal(head.fingerprint)},
+                     {"size", head.space_size},
+                     {"parameters", head.parameters}};
+    line["strategy"] = head.strategy;
+    line["seed"] = head.seed;
+    line["batch"] = head.batch;
+    line["started"] = detail::utc_now();
+    line["conditions"] = detail::to_json(detail::machine());
+    line["conditions"].update(detail::to_json(head.conditions));
+    return line;
+  }
+
+  /// One line, out of this process when it returns. Text that is not UTF-8 (a compiler's message) is repaired, not refused.
+  void put(const detail::json& line) {
+    const std::string text = line.dump(-1, ' ', false, detail::json::error_handler_t::replace) + "\n";
+    out_.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out_.flush();
+    if (!out_) throw std::runtime_error("log '" + path_ + "': cannot be written; is the disk full?");
+  }
+
+  std::string path_;
+  std::optional<file_lock> lock_;
+  std::ofstream out_;
+};
+
+/// A log in this file, which is made if there is none: for options::log. A run that finds its own trials in it goes on from
+/// them; results of other runs of the same space are told as a warm start.
+/// @throws std::invalid_argument  an empty name. Opening, which tune() does, throws std::runtime_error with file and line when
+///                                the log is damaged before its last line, belongs to another space, or is in use
+[[nodiscard]] inline std::shared_ptr<journal> log_file(std::string path) { return std::make_shared<json_log>(std::move(path)); }
+
+}  // namespace tileseek

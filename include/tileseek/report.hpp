@@ -1,0 +1,3 @@
+#pragma once
+// Reports for people.
+#include <tileseek/report/progress.hpp>

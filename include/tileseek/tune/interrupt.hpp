@@ -1,0 +1,53 @@
+#pragma once
+// Ctrl-C ends a run and keeps what was found. The one piece of global state in the library: a signal has no other place.
+
+#include <atomic>
+#include <csignal>
+
+namespace tileseek {
+
+/// While one exists, the first SIGINT asks the run to end after the configuration that is being measured; the second one
+/// does what SIGINT did before. Guards nest; the outermost restores the handler.
+class interrupt_guard {
+ public:
+  explicit interrupt_guard(bool enabled = true) noexcept : enabled_(enabled) {
+    if (!enabled_ || depth().fetch_add(1) > 0) return;
+    requested().store(0);
+    previous() = std::signal(SIGINT, on_signal);
+  }
+  ~interrupt_guard() {
+    if (!enabled_ || depth().fetch_sub(1) > 1) return;
+    if (previous() != SIG_ERR) std::signal(SIGINT, previous());
+  }
+  interrupt_guard(const interrupt_guard&) = delete;
+  interrupt_guard& operator=(const interrupt_guard&) = delete;
+
+  /// Whether SIGINT came since the outermost guard was made.
+  [[nodiscard]] static bool interrupted() noexcept { return requested().load() != 0; }
+
+ private:
+  using handler = void (*)(int);
+
+  static void on_signal(int signal) noexcept {
+    requested().store(1);
+    std::signal(signal, previous() == SIG_ERR ? SIG_DFL : previous());
+  }
+
+  [[nodiscard]] static std::atomic<int>& requested() noexcept {
+    static std::atomic<int> flag{0};
+    static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch lock-free atomics only");
+    return flag;
+  }
+  [[nodiscard]] static std::atomic<int>& depth() noexcept {
+    static std::atomic<int> guards{0};
+    return guards;
+  }
+  [[nodiscard]] static handler& previous() noexcept {
+    static handler before = SIG_DFL;
+    return before;
+  }
+
+  bool enabled_;
+};
+
+}  // namespace tileseek
