@@ -31,19 +31,19 @@ namespace tileseek {
 
 /// Where the first descent starts.
 enum class droplet_start {
-  best_told,  ///< the best trial told before the first ask (a default configuration, a warm start); the origin if there is none
-  origin,     ///< the feasible point nearest to all indices 0: the smallest tiles, nothing unrolled
-  random,     ///< a uniform point
+  best,    ///< at the best of what was told before the first ask and of `explore` points; the origin if there are none
+  origin,  ///< at the feasible point nearest to all indices 0: the smallest tiles, nothing unrolled
+  random,  ///< at a uniform point
 };
 
 struct droplet_options {
   /// Where the first descent starts when `start` does not say.
-  droplet_start from = droplet_start::best_told;
+  droplet_start from = droplet_start::best;
   /// Start at the feasible point nearest to this one.
   std::optional<point> start = std::nullopt;
-  /// Points far apart (maximin.hpp) measured before the first descent, which then starts at the best of all known. 0: it
-  /// starts at once. 12 more than halve the measurements on recorded spaces.
-  std::size_t explore = 0;
+  /// Points far apart (maximin.hpp) measured before the first descent from `best`; trials told before the first ask count as
+  /// such. 12 of them halve the measurements on recorded kernels.
+  std::size_t explore = 12;
   /// Candidates compared before a move is made: fewer move sooner, more choose better. Of 1 to 16, 4 needs the fewest
   /// measurements on recorded spaces.
   std::size_t at_once = 4;
@@ -61,12 +61,20 @@ struct droplet_options {
   /// A descent after the first starts at the best of this many random points.
   std::size_t restart_from = 4;
 
+  /// The published search with its repairs: a single descent, from the origin.
+  [[nodiscard]] static droplet_options published() {
+    droplet_options o;
+    o.from = droplet_start::origin;
+    o.restart = false;
+    return o;
+  }
+
   /// Calls visit(name, member, help) for every option, for an enumeration with the names of its values in their order.
   template <class Visit>
   friend void describe(droplet_options& o, Visit&& visit) {
-    visit("from", o.from, "where the first descent starts", {"best_told", "origin", "random"});
+    visit("from", o.from, "where the first descent starts", {"best", "origin", "random"});
     visit("start", o.start, "indices of the point to start from");
-    visit("explore", o.explore, "points far apart before the first descent, which starts at the best");
+    visit("explore", o.explore, "points far apart before a first descent from the best");
     visit("at_once", o.at_once, "candidates compared before a move");
     visit("diagonals", o.diagonals, "moves along two coordinates tried at each distance");
     visit("reach", o.reach, "greatest distance looked at; 0: no limit");
@@ -188,46 +196,44 @@ inline search_routine droplet_search(search_context& here, droplet_options o) {
   std::vector<point> candidates;
   std::unordered_set<point, point_hash> listed;
 
-  point x;
-  if (here.start())
-    x = *here.start();
-  else if (o.start)
-    x = nearest_to(space, *o.start, "droplet");
-  else if (o.from == droplet_start::best_told && known.best())
-    x = *known.best();
-  else if (o.from == droplet_start::random)
-    x = space.sample(here.random());
-  else
-    x = space.nearest(point(space.dimensions(), 0));
-
   spreader apart(space);
   for (const auto& t : here.unasked()) apart.keep_away_from(t.at);
   for (bool first = true;; first = false) {
     // Where to start. A point that failed is no start: nothing says which way is down.
-    bool started = first && known.told(x) && std::isfinite(known.cost(x));
-    if (first && known.mark(x)) {
-      apart.keep_away_from(x);
-      batch.push_back(x);
+    std::optional<point> x;
+    std::size_t draws = o.restart_from;
+    if (first) {
+      draws = 0;
+      if (here.start())
+        x = *here.start();
+      else if (o.start)
+        x = nearest_to(space, *o.start, "droplet");
+      else if (o.from == droplet_start::random)
+        x = space.sample(here.random());
+      else if (o.from == droplet_start::best && o.explore > known.size())
+        draws = o.explore - known.size();
+      else if (o.from == droplet_start::best && known.best())
+        x = *known.best();
+      else
+        x = space.nearest(point(space.dimensions(), 0));
+      if (x && known.mark(*x)) batch.push_back(*x);
     }
-    for (std::size_t more = first ? o.explore : o.restart_from; !started;) {
-      if (batch.empty()) more = std::max<std::size_t>(more, 1);
-      while (more > 0) {
+    for (;;) {
+      for (; draws > 0; --draws) {
         auto p = first ? apart.next(space, known, here.random()) : known.fresh(space, here.random());
         if (!p) break;
         batch.push_back(std::move(*p));
-        --more;
       }
-      if (batch.empty()) co_return;
-      std::vector<trial> done = co_yield std::move(batch);
+      const bool asked = !batch.empty();
+      const std::vector<trial> done = co_yield std::move(batch);
       batch.clear();
-      const trial* least = &done.front();
       for (const auto& t : done)
-        if (known.cost(t.at) < known.cost(least->at)) least = &t;
-      x = least->at;
-      started = std::isfinite(known.cost(x));
-      more = o.restart_from;
+        if (!x || known.cost(t.at) < known.cost(*x)) x = t.at;
+      if (first && o.explore > 0 && ...)
+      if (x && std::isfinite(known.cost(*x))) break;
+      if (!asked && x_was_only) co_return;
+      draws = std::max<std::size_t>(o.restart_from, 1);
     }
-    if (first && known.best_cost() < known.cost(x) && o.explore > 0) x = *known.best();
 
     for (int distance = 1; distance <= moves.farthest();) {
       candidates.clear();

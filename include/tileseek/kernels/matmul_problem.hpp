@@ -1,0 +1,87 @@
+#pragma once
+// The bundled matrix product as something to tune: its space, and a measurer that checks every result.
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tileseek/core/format.hpp>
+#include <tileseek/core/rng.hpp>
+#include <tileseek/kernels/matmul.hpp>
+#include <tileseek/measure/time.hpp>
+#include <tileseek/space/space.hpp>
+
+namespace tileseek::kernels {
+
+[[nodiscard]] constexpr std::string_view to_string(matmul_order o) noexcept {
+  return o == matmul_order::n_outside ? "n_outside" : "m_outside";
+}
+
+/// All blockings of a product of this shape: three-level tiles of the padded extents (`matmul_extents`), the order of the
+/// block loops, and whether A is packed.
+[[nodiscard]] inline space<matmul_blocking> matmul_space(const matmul_shape& shape) {
+  using b = matmul_blocking;
+  const auto extents = matmul_extents(shape);
+  return space<b>{}
+      .tile("m", &b::m, extents.m)
+      .tile("n", &b::n, extents.n)
+      .tile("k", &b::k, extents.k)
+      .add("order", &b::order, choice({matmul_order::n_outside, matmul_order::m_outside}))
+      .add("pack_a", &b::pack_a, {true, false})
+      .where("there is such a micro-kernel", micro_kernel_exists, factor(&b::m, 2), factor(&b::n, 2))
+      .where("there is such an unrolling", unroll_exists, factor(&b::k, 2));
+}
+
+/// One product with random operands: a callable for tune() that checks a blocking's result against a reference in double
+/// precision, computed once, and times it.
+class matmul_problem {
+ public:
+  /// @param seed  of the operands, uniform in [-1, 1)
+  /// @throws std::invalid_argument  a size is below 1
+  explicit matmul_problem(const matmul_shape& shape, std::uint64_t seed = 0)
+      : product_(shape),
+        a_(size(shape.m, shape.k)),
+        b_(size(shape.k, shape.n)),
+        c_(size(shape.m, shape.n)),
+        reference_(c_.size()) {
+    rng random(seed);
+    for (auto* matrix : {&a_, &b_})
+      for (float& x : *matrix) x = static_cast<float>(2 * random.uniform() - 1);
+    matmul_reference(shape, a_.data(), b_.data(), reference_.data());
+  }
+
+  [[nodiscard]] const matmul_shape& shape() const noexcept { return product_.shape(); }
+  [[nodiscard]] const std::vector<float>& a() const noexcept { return a_; }
+  [[nodiscard]] const std::vector<float>& b() const noexcept { return b_; }
+
+  [[nodiscard]] measurement operator()(const matmul_blocking& blocking, const timing_limits& limits = {}) {
+    return check_and_time([&](float* c) { product_(blocking, a_.data(), b_.data(), c); }, limits);
+  }
+
+  /// The same for any other product of these operands: `run(c)` computes it into c.
+  template <class Run>
+  [[nodiscard]] measurement check_and_time(const Run& run, const timing_limits& limits = {}) {
+    c_.assign(c_.size(), std::numeric_limits<float>::quiet_NaN());  // so that nothing left by another run passes
+    run(c_.data());
+    const double error = matmul_error(shape(), a_.data(), b_.data(), c_.data(), reference_.data());
+    if (!(error <= 1))
+      return failure(status::wrong_result, "the error is " + fixed(error, 2) + " times what rounding explains");
+    return time([&] { run(c_.data()); }, limits);
+  }
+
+ private:
+  [[nodiscard]] static std::size_t size(int rows, int columns) {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+  }
+
+  matmul product_;
+  std::vector<float> a_;
+  std::vector<float> b_;
+  std::vector<float> c_;
+  std::vector<double> reference_;
+};
+
+}  // namespace tileseek::kernels
