@@ -1,5 +1,5 @@
-// Runs the tests. Unlike doctest's own main(), it fails when a filter matches no test, so that none is lost silently, and
-// tells the tests where recorded data lies: TILESEEK_SHARED, else the folder shared/ beside the project.
+// Runs the tests. Unlike doctest's own main(), it fails when a filter matches no test, so that none is lost silently,
+// and tells the tests where recorded data lies: TILESEEK_SHARED, else the folder shared/ beside the project.
 
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <cstdio>

@@ -1,5 +1,6 @@
 #pragma once
-// The version of the library, for the preprocessor and for programs. The numbers are those of meson.build; a test compares.
+// The version of the library, for the preprocessor and for programs. The numbers are those of meson.build; a test
+// compares.
 
 #include <string_view>
 

@@ -44,10 +44,10 @@ class rng {
   /// A uniform integer in [0, n). Unbiased by rejection.
   /// @pre n > 0
   [[nodiscard]] constexpr std::uint64_t below(std::uint64_t n) noexcept {
-    const std::uint64_t reject_under = (0 - n) % n;  // 2^64 mod n
     for (;;) {
       const std::uint64_t x = (*this)();
-      if (x >= reject_under) return x % n;
+      // Below 2^64 mod n, which is below n, would come once too often.
+      if (x >= n || x >= (0 - n) % n) return x % n;
     }
   }
 

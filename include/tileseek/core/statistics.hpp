@@ -30,7 +30,8 @@ struct interval {
   return (*std::max_element(v.begin(), middle, less) + *middle) / 2;
 }
 
-/// Median absolute deviation from the median, unscaled; not a number for no values.
+/// Median absolute deviation from the median, unscaled; not a number for no values. With an infinite median it is infinite
+/// or not a number.
 [[nodiscard]] inline double median_absolute_deviation(std::span<const double> values) {
   const double middle = median(values);
   std::vector<double> deviations;
@@ -41,11 +42,12 @@ struct interval {
 
 /// The narrowest distribution-free interval of the median with at least this coverage: the i-th smallest and i-th largest
 /// value, where the number of values under the true median is binomial(n, 1/2). With fewer than 6 values no pair covers
-/// 95 %; then the range is returned and `median_interval_covers` is false.
+/// 95 %; then the whole range is returned, and `coverage` says how little it covers. Values that are not numbers count as
+/// larger than all others.
 /// (David and Nagaraja, Order Statistics, 3rd ed., 7.1.)
 struct median_interval_result {
   interval range;
-  double coverage = 0;  ///< the probability that the true median lies inside
+  double coverage = 0;  ///< the probability that the true median lies inside; 0 for fewer than two values
 };
 [[nodiscard]] inline median_interval_result median_interval(std::span<const double> values, double coverage = 0.95) {
   if (values.empty()) {
@@ -55,10 +57,10 @@ struct median_interval_result {
   std::vector<double> v(values.begin(), values.end());
   std::sort(v.begin(), v.end(), [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
   const std::size_t n = v.size();
-  // P(X <= i - 1) for X ~ binomial(n, 1/2), summed in logarithms so that large n does not underflow.
+  // P(X <= i) for X ~ binomial(n, 1/2), its terms in logarithms so that large n does not underflow.
   double tail = 0;
   std::size_t best = 0;
-  double best_coverage = 1 - 2 * std::exp2(-static_cast<double>(n));
+  double best_coverage = 0;
   double log_term = -static_cast<double>(n) * std::log(2.0);
   for (std::size_t i = 0; 2 * (i + 1) <= n; ++i) {
     tail += std::exp(log_term);
@@ -69,7 +71,7 @@ struct median_interval_result {
     best_coverage = covered;
     log_term += std::log(static_cast<double>(n - i)) - std::log(static_cast<double>(i + 1));
   }
-  return {{v[best], v[n - 1 - best]}, n == 1 ? 0 : best_coverage};
+  return {{v[best], v[n - 1 - best]}, best_coverage};
 }
 
 /// What a comparison of two things says. Undecided is an answer.
@@ -143,9 +145,10 @@ namespace detail {
 [[nodiscard]] inline double welch_p_value(std::span<const double> a, std::span<const double> b) {
   if (a.size() < 2 || b.size() < 2) return 1;
   const auto moments = [](std::span<const double> v) {
+    // Counted from the first value, so that equal values have exactly themselves as mean, and no variance.
     double mean = 0;
-    for (const double x : v) mean += x;
-    mean /= static_cast<double>(v.size());
+    for (const double x : v) mean += x - v.front();
+    mean = v.front() + mean / static_cast<double>(v.size());
     double square = 0;
     for (const double x : v) square += (x - mean) * (x - mean);
     return std::pair{mean, square / static_cast<double>(v.size() - 1) / static_cast<double>(v.size())};
@@ -156,8 +159,9 @@ namespace detail {
   if (!std::isfinite(error)) return 1;
   if (error <= 0) return mean_a == mean_b ? 1 : 0;
   const double t = (mean_a - mean_b) / std::sqrt(error);
-  const double freedom = error * error / (error_a * error_a / static_cast<double>(a.size() - 1) +
-                                          error_b * error_b / static_cast<double>(b.size() - 1));
+  const double share = error_a / error;  // first, because squares of tiny times underflow
+  const double freedom = 1 / (share * share / static_cast<double>(a.size() - 1) +
+                              (1 - share) * (1 - share) / static_cast<double>(b.size() - 1));
   return detail::incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
 

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -15,6 +16,28 @@
 
 namespace tileseek {
 
+namespace detail {
+/// Whether a number can be held by the arithmetic type T: in range and, for an integer or truth value, without a fraction.
+/// A real may be rounded to a shorter one.
+template <class T, class U>
+[[nodiscard]] constexpr bool fits(U x) noexcept {
+  using to = std::numeric_limits<T>;
+  if constexpr (std::same_as<T, bool>) {
+    return x == U{0} || x == U{1};
+  } else if constexpr (std::floating_point<T>) {
+    const auto magnitude = static_cast<long double>(x < U{} ? -static_cast<long double>(x) : static_cast<long double>(x));
+    return !(magnitude > static_cast<long double>(to::max())) || magnitude > static_cast<long double>(std::numeric_limits<U>::max());
+  } else if constexpr (std::floating_point<U>) {
+    constexpr U end = static_cast<U>(to::max() / 2 + 1) * 2;  // 2^digits, exactly
+    return x < end && x >= (std::is_signed_v<T> ? -end : U{}) && static_cast<U>(static_cast<T>(x)) == x;
+  } else {
+    if constexpr (std::is_signed_v<U>)
+      if (x < U{}) return std::is_signed_v<T> && static_cast<std::int64_t>(x) >= static_cast<std::int64_t>(to::min());
+    return static_cast<std::uint64_t>(x) <= static_cast<std::uint64_t>(to::max());
+  }
+}
+}  // namespace detail
+
 /// A truth value, an integer, a real, a text, or the factors of a tile axis (outermost first).
 class value {
  public:
@@ -23,7 +46,9 @@ class value {
   value() = default;
   template <class T>
     requires std::integral<T> && (!std::same_as<T, bool>)
-  value(T v) : held_(static_cast<std::int64_t>(v)) {}
+  value(T v) : held_(static_cast<std::int64_t>(v)) {
+    if (!detail::fits<std::int64_t>(v)) throw std::invalid_argument("value: " + std::to_string(v) + " is above 2^63 - 1");
+  }
   template <std::same_as<bool> T>
   value(T v) : held_(v) {}
   template <std::floating_point T>
@@ -35,14 +60,20 @@ class value {
 
   [[nodiscard]] const variant& get() const noexcept { return held_; }
 
-  /// The value as a T: numbers and truth values convert to each other, a text to std::string alone.
-  /// @throws std::invalid_argument  there is no such conversion
+  /// The value as a T: numbers and truth values convert to each other where nothing is lost but digits of a real; a text
+  /// to std::string alone.
+  /// @throws std::invalid_argument  there is no such conversion, as of 0.5 to int
   template <class T>
   [[nodiscard]] T as() const {
     if constexpr (std::is_arithmetic_v<T>) {
-      if (const auto* i = std::get_if<std::int64_t>(&held_)) return static_cast<T>(*i);
-      if (const auto* d = std::get_if<double>(&held_)) return static_cast<T>(*d);
-      if (const auto* b = std::get_if<bool>(&held_)) return static_cast<T>(*b);
+      const auto held = [&](auto x) {
+        if (!detail::fits<T>(x))
+          throw std::invalid_argument("value: " + to_string(*this) + " does not fit the type asked for");
+        return static_cast<T>(x);
+      };
+      if (const auto* i = std::get_if<std::int64_t>(&held_)) return held(*i);
+      if (const auto* d = std::get_if<double>(&held_)) return held(*d);
+      if (const auto* b = std::get_if<bool>(&held_)) return held(*b);
     } else if constexpr (std::same_as<T, std::string>) {
       if (const auto* s = std::get_if<std::string>(&held_)) return *s;
     } else {

@@ -2,8 +2,9 @@
 // The last word on who is fastest: a few contestants measured again, interleaved in rounds of random order, so that what
 // disturbs the machine disturbs all alike, and samples taken while searching (which flatter the winner) do not count.
 
-#include <cstddef>
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <span>
 #include <vector>
@@ -18,7 +19,8 @@ namespace tileseek {
 struct contest_record {
   std::vector<std::vector<double>> seconds;
 
-  [[nodiscard]] double median_of(std::size_t i) const {
+  /// Of the rounds in which contestant i did not fail; infinite for none.
+  [[nodiscard, gnu::cold]] double median_of(std::size_t i) const {
     std::vector<double> finite;
     for (const double s : seconds[i])
       if (std::isfinite(s)) finite.push_back(s);
@@ -29,10 +31,24 @@ struct contest_record {
   [[nodiscard]] comparison compare(std::size_t a, std::size_t b) const { return tileseek::compare(seconds[a], seconds[b]); }
 };
 
+namespace detail {
+/// The places of the values in ascending order; equal ones keep their order. Infinite is last.
+/// @pre no value is NaN
+[[nodiscard, gnu::cold]] inline std::vector<std::size_t> ascending(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [values](std::size_t a, std::size_t b) {
+    return values[a] < values[b] || (values[a] == values[b] && a < b);
+  });
+  return order;
+}
+}  // namespace detail
+
 /// Measures `contestants` things in `rounds` rounds, each in a random order of its own. `measure(i)` measures contestant i
 /// once; `go_on(rounds done)` is asked before each round.
 template <class Measure, class GoOn>
-[[nodiscard]] contest_record contest(std::size_t contestants, std::size_t rounds, rng& random, Measure&& measure, GoOn&& go_on) {
+[[nodiscard, gnu::cold]] contest_record contest(std::size_t contestants, std::size_t rounds, rng& random, Measure&& measure,
+                                               GoOn&& go_on) {
   contest_record record;
   record.seconds.resize(contestants);
   std::vector<std::size_t> order(contestants);

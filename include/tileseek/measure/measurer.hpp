@@ -10,11 +10,17 @@
 #include <limits>
 #include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#if defined(__GLIBCXX__)
+#include <cxxabi.h>
+#endif
+
+#include <tileseek/core/format.hpp>
 #include <tileseek/core/measurement.hpp>
 
 namespace tileseek {
@@ -23,11 +29,11 @@ namespace tileseek {
 struct timing_limits {
   double incumbent = std::numeric_limits<double>::infinity();  ///< seconds: the best median so far
   /// Times the incumbent: a configuration whose fastest of `min_samples` samples is slower is rejected early (1.25 as in
-  /// Highway's auto-tuner, which drops what is not within a quarter of the best).
+  /// Highway's auto-tuner, which drops what is not within a quarter of the best). At least 1; infinite: never.
   double reject_above = 1.25;
-  int min_samples = 3;   ///< below 3 a median is no better than its worst sample
-  int max_samples = 7;   ///< over 1,000 noisy configurations the winner's median of 7 flatters by about 1 %
-  double settled = 0.01; ///< samples stop when their range is at most this share of their median
+  int min_samples = 3;    ///< below 3 a median is no better than its worst sample
+  int max_samples = 7;    ///< over 1,000 noisy configurations the winner's median of 7 flatters by about 1 %
+  double settled = 0.01;  ///< samples stop when their range is at most this share of their median
   double max_seconds = std::numeric_limits<double>::infinity();  ///< stop sampling after this long (one sample is always taken)
 };
 
@@ -67,6 +73,65 @@ concept TimedFunction =
     requires(F& f, const Config& c) { { f(c) } -> detail::SecondsOrMeasurement; } ||
     requires(F& f, const Config& c, const timing_limits& l) { { f(c, l) } -> detail::SecondsOrMeasurement; };
 
+namespace detail {
+
+/// The measurement if it is one: claimed times that are missing, negative or not finite make it a failure.
+[[nodiscard, gnu::cold]] inline measurement checked(measurement m) {
+  if (m.outcome != status::ok && m.outcome != status::rejected_early) return m;
+  if (m.seconds.empty()) return failure(status::run_failed, concat({"no samples", m.note.empty() ? "" : ": ", m.note}));
+  for (const double s : m.seconds)
+    if (!std::isfinite(s) || s < 0)
+      return failure(status::run_failed, concat({"a sample of ", s, " seconds", m.note.empty() ? "" : ": ", m.note}));
+  return m;
+}
+[[nodiscard, gnu::cold]] inline measurement checked(double seconds) { return checked(measurement{status::ok, {seconds}, {}}); }
+
+/// The failure that the exception being handled means. What says nothing about the kernel passes: std::bad_alloc, and a
+/// thread's cancellation, which must not be swallowed.
+[[nodiscard, gnu::cold]] inline measurement thrown() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+#if defined(__GLIBCXX__)
+  } catch (const abi::__forced_unwind&) {
+    throw;
+#endif
+  } catch (const std::exception& e) {
+    return failure(status::run_failed, e.what());
+  } catch (...) {
+    return failure(status::run_failed, "threw something that is no std::exception");
+  }
+}
+
+/// What `call` measured, or how it failed.
+template <class Call>
+[[nodiscard]] measurement guarded(Call&& call) {
+  try {
+    if constexpr (std::same_as<std::remove_cvref_t<std::invoke_result_t<Call&>>, measurement>)
+      return checked(measurement(call()));
+    else
+      return checked(static_cast<double>(call()));
+  } catch (...) {
+    return thrown();
+  }
+}
+
+/// @throws std::invalid_argument  an option of the limits has no meaning
+[[gnu::cold]] inline void check(const timing_limits& l) {
+  const auto refuse = [](const char* option, double value, const char* remedy) {
+    throw std::invalid_argument(concat({"options: timing.", option, " is ", value, "; ", remedy}));
+  };
+  if (!(l.incumbent > 0)) refuse("incumbent", l.incumbent, "leave it alone, or give the seconds of a known kernel");
+  if (!(l.reject_above >= 1)) refuse("reject_above", l.reject_above, "give a factor of at least 1");
+  if (l.min_samples < 1) refuse("min_samples", l.min_samples, "give at least 1");
+  if (l.max_samples < l.min_samples) refuse("max_samples", l.max_samples, "give at least min_samples");
+  if (!(l.settled >= 0)) refuse("settled", l.settled, "give a share of the median, 0 or more");
+  if (!(l.max_seconds > 0)) refuse("max_seconds", l.max_seconds, "give more than 0");
+}
+
+}  // namespace detail
+
 /// Lifts a callable to a measurer that calls it for one configuration after another. What the callable throws becomes
 /// `run_failed` with the exception's text; std::bad_alloc passes. Seconds that are negative or not finite fail too.
 template <class Config, class F>
@@ -82,43 +147,23 @@ class each_measurer {
 
   [[nodiscard]] std::vector<measurement> measure(std::span<const Config> batch, const measuring& run) {
     std::vector<measurement> out;
-    measuring now = run;
+    timing_limits limits = run.limits;
     for (std::size_t i = 0; i < batch.size() && !(run.stop && run.stop()); ++i) {
-      out.push_back(one(batch[i], now.limits));
-      if (out.back().outcome == status::ok && out.back().cost() < now.limits.incumbent) now.limits.incumbent = out.back().cost();
+      out.push_back(detail::guarded([&]() -> decltype(auto) { return call(batch[i], limits); }));
+      if (out.back().outcome == status::ok) limits.incumbent = std::fmin(limits.incumbent, out.back().cost());
       if (run.finished) run.finished(i, out.back());
     }
     return out;
   }
 
  private:
-  [[nodiscard]] measurement one(const Config& c, const timing_limits& limits) {
-    try {
-      if constexpr (std::invocable<F&, const Config&, const timing_limits&>)
-        return checked(f_(c, limits));
-      else
-        return checked(f_(c));
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& e) {
-      return failure(status::run_failed, e.what());
-    } catch (...) {
-      return failure(status::run_failed, "threw something that is no std::exception");
-    }
-  }
-
-  template <class R>
-  [[nodiscard]] static measurement checked(R&& r) {
-    measurement m;
-    if constexpr (std::same_as<std::remove_cvref_t<R>, measurement>)
-      m = std::forward<R>(r);
+  [[nodiscard]] decltype(auto) call(const Config& c, const timing_limits& limits) {
+    if constexpr (requires { { f_(c, limits) } -> detail::SecondsOrMeasurement; })
+      return f_(c, limits);
+    else if constexpr (TimedFunction<F, Config>)
+      return f_(c);
     else
-      m.seconds = {static_cast<double>(r)};
-    if (m.outcome != status::ok && m.outcome != status::rejected_early) return m;
-    if (m.seconds.empty()) return failure(status::run_failed, "returned no samples");
-    for (const double s : m.seconds)
-      if (!std::isfinite(s) || s < 0) return failure(status::run_failed, "returned " + std::to_string(s) + " seconds");
-    return m;
+      return 0.0;  // said above; no flood of errors from below
   }
 
   F f_;

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <limits>
-#include <string>
-#include <utility>
+#include <span>
 
 #include <tileseek/core/format.hpp>
 #include <tileseek/core/measurement.hpp>
@@ -26,7 +25,7 @@ namespace tileseek {
       const auto start = clock::now();
       auto end = clock::now();
       while (end == start) end = clock::now();
-      least = std::min(least, end - start);
+      if (end - start < least) least = end - start;
     }
     return std::chrono::duration<double>(least).count();
   }();
@@ -38,14 +37,33 @@ namespace detail {
 /// Decides from samples alone, so that it is tested without a clock.
 enum class sampling { more, enough, hopeless };
 
-[[nodiscard]] inline sampling judge(std::span<const double> seconds, const timing_limits& limits, double spent) {
+[[nodiscard, gnu::cold]] inline sampling judge(std::span<const double> seconds, const timing_limits& limits, double spent) {
   if (seconds.empty()) return sampling::more;
+  double least = seconds.front();
+  double most = least;
+  for (const double s : seconds) {
+    least = std::fmin(least, s);
+    most = std::fmax(most, s);
+  }
   const auto taken = static_cast<int>(seconds.size());
-  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
-  if (taken >= limits.min_samples && *least > limits.reject_above * limits.incumbent) return sampling::hopeless;
+  if (taken >= limits.min_samples && least > limits.reject_above * limits.incumbent) return sampling::hopeless;
   if (taken >= limits.max_samples || spent >= limits.max_seconds) return sampling::enough;
   if (taken < limits.min_samples) return sampling::more;
-  return *most - *least <= limits.settled * median(seconds) ? sampling::enough : sampling::more;
+  return most - least <= limits.settled * median(seconds) ? sampling::enough : sampling::more;
+}
+
+/// Adds a sample that took `spent` seconds in all; true when judge() has seen enough.
+[[nodiscard, gnu::cold]] inline bool last_sample(measurement& m, double seconds, double& spent, double took, const timing_limits& limits) {
+  m.seconds.push_back(seconds);
+  spent += took;
+  const auto now = judge(m.seconds, limits, spent);
+  if (now == sampling::hopeless) {
+    double least = seconds;
+    for (const double s : m.seconds) least = std::fmin(least, s);
+    m.outcome = status::rejected_early;
+    m.note = concat({"fastest of ", m.seconds.size(), " samples is ", fixed(least / limits.incumbent, 2), " x the best"});
+  }
+  return now != sampling::more;
 }
 
 /// Takes samples until judge() has seen enough. `sample` gives the seconds of one sample.
@@ -55,16 +73,7 @@ template <class Sample>
   double spent = 0;
   for (;;) {
     const double s = sample();
-    m.seconds.push_back(s);
-    spent += s;
-    const auto now = judge(m.seconds, limits, spent);
-    if (now == sampling::more) continue;
-    if (now == sampling::hopeless) {
-      m.outcome = status::rejected_early;
-      m.note = "fastest of " + std::to_string(m.seconds.size()) + " samples is " +
-               fixed(*std::min_element(m.seconds.begin(), m.seconds.end()) / limits.incumbent, 2) + " x the best";
-    }
-    return m;
+    if (last_sample(m, s, spent, s, limits)) return m;
   }
 }
 
@@ -81,16 +90,23 @@ template <std::invocable F>
     for (std::uint64_t i = 0; i < calls; ++i) f();
     return std::chrono::duration<double>(clock::now() - start).count();
   };
+  f();  // pays for page faults and cold caches, and so says nothing about how long a call takes
   const double least = 1000 * clock_resolution();
+  measurement m;
   std::uint64_t calls = 1;
-  double warm = run(calls);
-  // A first call pays for page faults and cold caches; grow the block on what later calls take.
-  while (warm < least && calls < (std::uint64_t{1} << 40)) {
-    const double wanted = warm > 0 ? 1.2 * least / warm : 10;
-    calls = std::max(calls + 1, static_cast<std::uint64_t>(static_cast<double>(calls) * std::min(wanted, 10.0)));
-    warm = run(calls);
+  double spent = 0;
+  for (;;) {
+    const double took = run(calls);
+    // Too short for the clock: a larger block, and from the start, since an earlier block was long enough only because
+    // something disturbed it.
+    if (took < (m.seconds.empty() ? least : least / 2) && calls < (std::uint64_t{1} << 40)) {
+      const double growth = took > 0 ? std::fmin(1.2 * least / took, 10.0) : 10.0;
+      calls = std::max(calls + 1, static_cast<std::uint64_t>(static_cast<double>(calls) * growth));
+      m.seconds.clear();
+      continue;
+    }
+    if (detail::last_sample(m, took / static_cast<double>(calls), spent, took, limits)) return m;
   }
-  return detail::take_samples([&] { return run(calls) / static_cast<double>(calls); }, limits);
 }
 
 }  // namespace tileseek

@@ -48,6 +48,8 @@ struct journal_contestant {
 /// The final contest of a run, taken after `trials` trials.
 struct journal_contest {
   std::size_t trials = 0;
+  std::size_t rounds = 0;  ///< asked for; fewer were held when `limit` ended it
+  double limit = 0;        ///< seconds after which it was to end
   std::vector<journal_contestant> contestants;
 };
 
@@ -71,10 +73,13 @@ class journal {
   /// Reads what is there and gets ready to append; called once, before anything else.
   /// @throws std::runtime_error  with file and line: damaged, written for another space, not writable
   [[nodiscard]] virtual journal_content open(const journal_head& head) = 0;
+  /// @throws std::runtime_error  it cannot be written
   virtual void append(const journal_trial& t) = 0;
   virtual void append(const journal_contest& c) = 0;
   /// The run ended here.
   virtual void finish(stop why, double elapsed) = 0;
+  /// Nothing more will be written until it is opened again: lets other runs have it.
+  virtual void close() noexcept {}
   /// For messages: the file's name.
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;
 };

@@ -10,29 +10,30 @@
 // Killed at any moment, the file is whole but for its last line, which is dropped when it is torn.
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
-#include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 #endif
 
 #include <nlohmann/json.hpp>
 
+#include <tileseek/core/format.hpp>
 #include <tileseek/record/journal.hpp>
 #include <tileseek/version.hpp>
 
@@ -45,7 +46,9 @@ namespace detail {
 
 using json = nlohmann::ordered_json;
 
+/// What JSON has no number for is an object: {"real": "inf"}.
 [[nodiscard]] inline json to_json(const value& v) {
+  if (const auto* x = std::get_if<double>(&v.get()); x != nullptr && !std::isfinite(*x)) return json{{"real", shortest(*x)}};
   return std::visit([](const auto& held) { return json(held); }, v.get());
 }
 
@@ -70,6 +73,7 @@ using json = nlohmann::ordered_json;
     case json::value_t::number_float: return value(j.get<double>());
     case json::value_t::string: return value(j.get<std::string>());
     case json::value_t::array: return value(j.get<std::vector<std::int64_t>>());
+    case json::value_t::object: return value(j.at("real") == "-inf" ? -HUGE_VAL : HUGE_VAL);
     default: throw std::runtime_error("a value is a number, a truth value, a text or a list of integers, not " + j.dump());
   }
 }
@@ -134,14 +138,23 @@ class json_log final : public journal {
   }
 
   [[nodiscard]] journal_content open(const journal_head& head) override {
-    lock_.emplace(path_);
+    close();
+#if defined(__unix__) || defined(__APPLE__)
+    file_.reset(std::fopen(path_.c_str(), "ab+e"));  // e: a process that a measurer starts must not keep the lock
+#else
+    file_.reset(std::fopen(path_.c_str(), "ab+"));
+#endif
+    if (!file_) throw error("cannot be opened for writing: ", std::generic_category().message(errno));
+    std::setvbuf(file_.get(), nullptr, _IONBF, 0);
     journal_content content;
-    const bool resumed = read(head, content);
-    out_.open(path_, std::ios::binary | std::ios::app);
-    if (!out_) throw std::runtime_error("log '" + path_ + "': cannot be opened for writing");
+    bool resumed = false;
+    lock(content);
+    if (std::filesystem::is_regular_file(path_)) resumed = read(head, content);
     if (!resumed) put(line_of(head));
     return content;
   }
+
+  void close() noexcept override { file_.reset(); }
 
   void append(const journal_trial& t) override {
     detail::json line;
@@ -157,6 +170,8 @@ class json_log final : public journal {
     detail::json line;
     line["contest"] = detail::json::array();
     line["trials"] = c.trials;
+    line["rounds"] = c.rounds;
+    line["limit"] = c.limit;
     for (const auto& one : c.contestants) {
       detail::json j;
       if (!one.name.empty()) j["name"] = one.name;
@@ -177,28 +192,25 @@ class json_log final : public journal {
   [[nodiscard]] const std::string& name() const noexcept override { return path_; }
 
  private:
+  [[nodiscard]] std::runtime_error error(const char* what, const std::string& why) const {
+    return std::runtime_error("log '" + path_ + "': " + what + why);
+  }
+  [[nodiscard]] std::runtime_error error(std::size_t line, const std::string& why) const {
+    return std::runtime_error("log '" + path_ + "', line " + std::to_string(line) + ": " + why);
+  }
+
   /// Keeps other processes from writing the same log: they would measure everything twice.
-  class file_lock {
-   public:
+  void lock([[maybe_unused]] journal_content& content) {
 #if defined(__unix__) || defined(__APPLE__)
-    explicit file_lock(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-      if (file_ < 0) throw std::runtime_error("log '" + path + "': cannot be opened for writing");
-      if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
-      ::close(file_);
-      throw std::runtime_error("log '" + path + "': another run is writing it; wait for its end or use another file");
+    if (::flock(::fileno(file_.get()), LOCK_EX | LOCK_NB) == 0) return;
+    if (errno == EWOULDBLOCK) {
+      close();
+      throw error("another run is writing it; wait for its end or use another file", "");
     }
-    ~file_lock() { ::close(file_); }
-
-   private:
-    int file_;
-#else
-    explicit file_lock(const std::string& /*path*/) {}
+    content.notes.push_back("the file system of the log '" + path_ +
+                            "' has no locks: see to it that no other run writes the same file");
 #endif
-
-   public:
-    file_lock(const file_lock&) = delete;
-    file_lock& operator=(const file_lock&) = delete;
-  };
+  }
 
   /// Reads what is there; true when its last run is the one of `head`, which then goes on. A torn last line is cut off.
   [[nodiscard]] bool read(const journal_head& head, journal_content& content) {
@@ -207,56 +219,72 @@ class json_log final : public journal {
     std::uint64_t whole = 0;  // bytes in whole lines
     bool same_run = false;
     bool any_head = false;
-    for (std::size_t number = 1; std::getline(in, line); ++number) {
-      const bool torn = in.eof();  // no newline at its end
+    bool ended = true;  // with a newline
+    for (std::size_t number = 1; ended && std::getline(in, line); ++number) {
+      ended = !in.eof();
+      detail::json j;
       try {
-        const auto j = detail::json::parse(line);
+        j = detail::json::parse(line);
+      } catch (const detail::json::parse_error& e) {
+        // What was being written when the run was killed; of a first line only if it is ours, not somebody else's file.
+        if (!ended && (any_head || is_start_of_log(line))) {
+          content.notes.push_back("the last line of the log '" + path_ + "', line " + std::to_string(number) +
+                                  ", was torn and is dropped");
+          break;
+        }
+        throw error(number, any_head || is_start_of_log(line)
+                                ? "damaged at its byte " + std::to_string(e.byte) +
+                                      "; repair or remove the line, or use another file"
+                                : "not a tileseek log; use another file");
+      }
+      try {
         if (j.contains("tileseek")) {
-          for (auto& t : content.trials) content.earlier.push_back(std::move(t));
-          content.trials.clear();
-          content.contests.clear();
-          content.elapsed = 0;
           same_run = check_head(j, head);
           any_head = true;
-        } else if (!any_head) {
-          throw std::runtime_error("not the first line of a tileseek log");
-        } else {
+          set_aside(content);
+        } else if (any_head) {
           take(j, content);
+        } else {
+          throw std::runtime_error("not a tileseek log; use another file");
         }
-      } catch (const std::exception& e) {
-        if (!torn || (!any_head && number > 1))
-          throw std::runtime_error("log '" + path_ + "', line " + std::to_string(number) + ": " + e.what() +
-                                   "; repair or remove the line, or use another file");
-        content.notes.push_back("the last line of the log '" + path_ + "', line " + std::to_string(number) +
-                                ", was torn and is dropped");
-        break;
-      }
-      if (torn) {
-        std::ofstream(path_, std::ios::binary | std::ios::app) << '\n';
-        whole += line.size() + 1;
-        break;
+      } catch (const detail::json::exception& e) {
+        throw error(number, std::string(e.what()) + "; repair or remove the line, or use another file");
+      } catch (const std::runtime_error& e) {
+        throw error(number, e.what());
       }
       whole += line.size() + 1;
     }
+    if (in.bad()) throw error("cannot be read", "");
     in.close();
     if (std::filesystem::file_size(path_) > whole) std::filesystem::resize_file(path_, whole);
-    if (!same_run) {
-      for (auto& t : content.trials) content.earlier.push_back(std::move(t));
-      content.trials.clear();
-      content.contests.clear();
-      content.elapsed = 0;
-    }
+    if (std::filesystem::file_size(path_) < whole) write("\n");
+    if (!same_run) set_aside(content);
     return same_run;
+  }
+
+  /// Whether a line without an end may be the first line of a log.
+  [[nodiscard]] static bool is_start_of_log(std::string_view line) {
+    constexpr std::string_view start = "{\"tileseek\":\"";
+    return line.substr(0, start.size()) == start.substr(0, line.size());
+  }
+
+  /// What was read so far belongs to earlier runs.
+  static void set_aside(journal_content& content) {
+    for (auto& t : content.trials) content.earlier.push_back(std::move(t));
+    content.trials.clear();
+    content.contests.clear();
+    content.elapsed = 0;
   }
 
   /// Whether the run described by this line is the same. @throws std::runtime_error  another space, a later schema
   [[nodiscard]] static bool check_head(const detail::json& j, const journal_head& head) {
     if (const int schema = j.at("schema").get<int>(); schema > log_schema)
-      throw std::runtime_error("schema " + std::to_string(schema) + " is later than this library's, " + std::to_string(log_schema));
+      throw std::runtime_error("schema " + std::to_string(schema) + " is later than this library's, " +
+                               std::to_string(log_schema) + "; use a newer tileseek, or another file");
     const auto& space = j.at("space");
     if (space.at("fingerprint").get<std::string>() != detail::hexadecimal(head.fingerprint))
       throw std::runtime_error("written for another space (parameters " + space.at("parameters").dump() + ", size " +
-                               space.at("size").dump() + ")");
+                               space.at("size").dump() + "); use another file");
     journal_head there;
     there.fingerprint = head.fingerprint;
     there.strategy = j.at("strategy").get<std::string>();
@@ -270,7 +298,7 @@ class json_log final : public journal {
       journal_trial t;
       t.configuration = detail::named_values_of(j.at("configuration"));
       if (!from_string(j.at("status").get<std::string>(), t.result.outcome))
-        throw std::runtime_error("unknown status " + j.at("status").dump());
+        throw std::runtime_error("unknown status " + j.at("status").dump() + "; repair or remove the line");
       t.result.seconds = detail::seconds_of(j.at("seconds"));
       t.result.note = j.value("note", std::string());
       t.elapsed = j.at("elapsed").get<double>();
@@ -279,6 +307,8 @@ class json_log final : public journal {
     } else if (j.contains("contest")) {
       journal_contest c;
       c.trials = j.at("trials").get<std::size_t>();
+      c.rounds = j.at("rounds").get<std::size_t>();
+      c.limit = j.at("limit").is_null() ? HUGE_VAL : j.at("limit").get<double>();
       for (const auto& one : j.at("contest")) {
         journal_contestant k;
         k.name = one.value("name", std::string());
@@ -312,16 +342,25 @@ class json_log final : public journal {
   }
 
   /// One line, out of this process when it returns. Text that is not UTF-8 (a compiler's message) is repaired, not refused.
-  void put(const detail::json& line) {
-    const std::string text = line.dump(-1, ' ', false, detail::json::error_handler_t::replace) + "\n";
-    out_.write(text.data(), static_cast<std::streamsize>(text.size()));
-    out_.flush();
-    if (!out_) throw std::runtime_error("log '" + path_ + "': cannot be written; is the disk full?");
+  void put(const detail::json& line) { write(line.dump(-1, ' ', false, detail::json::error_handler_t::replace) + "\n"); }
+
+  /// All of it or nothing: half a line would damage the next one.
+  void write(const std::string& text) {
+    if (!file_) throw error("is closed", "");
+    std::error_code none;
+    const auto before = std::filesystem::file_size(path_, none);
+    if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) return;
+    const int why = errno;
+    if (!none) std::filesystem::resize_file(path_, before, none);
+    throw error("cannot be written: ", std::generic_category().message(why));
   }
 
+  struct closer {
+    void operator()(std::FILE* f) const noexcept { std::fclose(f); }
+  };
+
   std::string path_;
-  std::optional<file_lock> lock_;
-  std::ofstream out_;
+  std::unique_ptr<std::FILE, closer> file_;  ///< not buffered: a line is out when it is written
 };
 
 /// A log in this file, which is made if there is none: for options::log. A run that finds its own trials in it goes on from

@@ -2,12 +2,15 @@
 // Progress on standard error: one line that redraws itself on a terminal, one plain line a batch elsewhere.
 
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #if defined(__unix__) || defined(__APPLE__)
+#include <sys/ioctl.h>
 #include <unistd.h>
 #endif
 
@@ -25,20 +28,23 @@ enum class verbosity {
 };
 
 /// One line: trials, best, rate, elapsed, time to go.
-[[nodiscard]] inline std::string to_string(const progress& p) {
+[[nodiscard, gnu::cold]] inline std::string to_string(const progress& p) {
   std::string line = std::to_string(p.trials);
-  if (p.trial_limit != 0) line += "/" + std::to_string(p.trial_limit);
-  line += " trials";
-  if (p.replayed != 0) line += " (" + std::to_string(p.replayed) + " from the log)";
-  if (p.failed != 0) line += ", " + std::to_string(p.failed) + " failed";
-  line += "  best " + show_seconds(p.best);
-  if (p.flop > 0 && std::isfinite(p.best)) line += "  " + fixed(p.flop / p.best * 1e-9, 1) + " GFLOP/s";
-  line += "  " + show_clock(p.seconds) + " elapsed";
+  const auto add = [&line](std::initializer_list<detail::piece> pieces) {
+    for (const auto& piece : pieces) piece.append_to(line);
+  };
+  if (p.trial_limit != 0) add({"/", p.trial_limit});
+  add({" trials"});
+  if (p.replayed != 0) add({" (", p.replayed, " from the log)"});
+  if (p.failed != 0) add({", ", p.failed, " failed"});
+  add({"  best ", show_seconds(p.best)});
+  if (p.flop > 0 && std::isfinite(p.best)) add({"  ", fixed(p.flop / p.best * 1e-9, 1), " GFLOP/s"});
+  add({"  ", show_clock(p.seconds), " elapsed"});
   // Time to go: at the rate so far, or the clock's own limit, whichever ends first.
   double left = p.second_limit - p.seconds;
   if (p.trial_limit > p.trials && p.trials > p.replayed)
     left = std::fmin(left, p.seconds / static_cast<double>(p.trials) * static_cast<double>(p.trial_limit - p.trials));
-  if (std::isfinite(left) && left > 0) line += "  " + show_clock(left) + " to go";
+  if (std::isfinite(left) && left > 0) add({"  ", show_clock(left), " to go"});
   return line;
 }
 
@@ -50,19 +56,21 @@ class progress_line {
     if (how_ == verbosity::automatic) how_ = is_terminal(to) ? verbosity::live : verbosity::plain;
   }
 
-  void on_batch(const progress& p) {
+  [[gnu::cold]] void on_batch(const progress& p) {
     if (how_ == verbosity::quiet) return;
-    const std::string line = to_string(p);
+    if (p.replayed > 0 && p.trials == p.replayed) return;  // a log being replayed: nobody needs to see the past again
+    std::string line = to_string(p);
     if (how_ == verbosity::plain) {
       std::fprintf(to_, "%s\n", line.c_str());
     } else {
+      if (const auto width = columns(); line.size() >= width) line.resize(width - 1);  // a wrapped line would not redraw
       std::fprintf(to_, "\r%s\x1b[K", line.c_str());
       open_ = true;
     }
     std::fflush(to_);
   }
 
-  void on_note(std::string_view note) {
+  [[gnu::cold]] void on_note(std::string_view note) {
     if (how_ == verbosity::quiet) return;
     close();
     std::fprintf(to_, "note: %.*s\n", static_cast<int>(note.size()), note.data());
@@ -82,6 +90,15 @@ class progress_line {
 #else
     return f == nullptr;
 #endif
+  }
+
+  /// Of the terminal; a great number if it has none to tell.
+  [[nodiscard]] std::size_t columns() const noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+    winsize window{};
+    if (ioctl(fileno(to_), TIOCGWINSZ, &window) == 0 && window.ws_col > 1) return window.ws_col;
+#endif
+    return 4096;
   }
 
   verbosity how_;

@@ -18,16 +18,32 @@
 
 #include <tileseek/core/statistics.hpp>
 #include <tileseek/search/coroutine.hpp>
-#include <tileseek/search/maximin.hpp>
+#include <tileseek/search/detail/start_finder.hpp>
 
 namespace tileseek {
 
 struct annealing_options {
-  std::size_t explore = 16;  ///< random points measured first; the walk starts at the best, and they tell the spread of costs
-  double hot = 0.3;          ///< first temperature, as a share of the spread (see `spread`) of ln cost
-  double cold = 0.01;        ///< the walk ends below this share
-  double cooling = 0.97;     ///< the temperature is multiplied by this after every step
-  std::size_t restart_from = 4;  ///< the next walk starts at the best of this many random points
+  /// Points far apart (maximin.hpp) measured first; the walk starts at the best of them and of what was told, and they tell
+  /// how far costs spread. Trials told before the first ask count as such.
+  std::size_t explore = 12;
+  /// First temperature, as a share of the spread: the standard deviation of ln cost among the points looked at for a start.
+  double hot = 0.1;
+  /// The walk ends when the temperature falls to this share.
+  double cold = 0.01;
+  /// The temperature is multiplied by this after every step.
+  double cooling = 0.98;
+  /// The next walk starts at the best of this many random points.
+  std::size_t restart_from = 4;
+
+  /// Calls visit(name, member, help) for every option.
+  template <class Visit>
+  friend void describe(annealing_options& o, Visit&& visit) {
+    visit("explore", o.explore, "points far apart before the first walk, which starts at the best");
+    visit("hot", o.hot, "first temperature, as a share of the spread of ln cost");
+    visit("cold", o.cold, "temperature at which a walk ends");
+    visit("cooling", o.cooling, "factor on the temperature after every step");
+    visit("restart_from", o.restart_from, "random points, of which the best starts the next walk");
+  }
 };
 
 namespace detail {
@@ -35,54 +51,59 @@ namespace detail {
 /// ln of a cost that may be 0 or infinite.
 [[nodiscard]] inline double log_cost(double seconds) { return std::log(std::max(seconds, 1e-300)); }
 
+/// A neighbour one hop away, along a coordinate and in a direction drawn at random; nothing when several draws found none.
+[[nodiscard]] inline std::optional<point> random_neighbour(const lattice& space, const point& x, rng& random) {
+  for (std::size_t tries = 0; tries < 4 * space.dimensions(); ++tries) {
+    const auto d = static_cast<std::size_t>(random.below(space.dimensions()));
+    const int e = space.extent(d);
+    if (e < 2) continue;
+    if (space.axis(d).ordered) {
+      if (auto p = space.move(x, d, random.below(2) == 0 ? -1 : +1)) return p;
+      continue;
+    }
+    point p = x;
+    p[d] = random.index(e - 1);
+    if (p[d] >= x[d]) ++p[d];
+    if (space.feasible(p)) return p;
+  }
+  return std::nullopt;
+}
+
 inline search_routine annealing_search(search_context& here, annealing_options o) {
   const lattice& space = here.space();
   history& known = here.known();
   std::vector<point> batch;
-  std::vector<double> logs;  // of the costs of the points that walks started from
-  spreader apart(space);
-  for (const auto& t : here.unasked()) apart.keep_away_from(t.at);
-  for (bool first = true;; first = false) {
-    // Start at the best of some random points; a failure is no start.
-    std::optional<point> x;
-    if (first && here.start()) {
-      if (known.mark(*here.start())) batch.push_back(*here.start());
-      x = *here.start();
-    } else if (first && known.best() && std::isfinite(known.best_cost())) {
-      x = *known.best();
-    }
-    const std::size_t draws = first ? o.explore : o.restart_from;
-    do {
-      while (batch.size() < std::max<std::size_t>(draws, 1)) {
-        auto p = first ? apart.next(space, known, here.random()) : known.fresh(space, here.random());
-        if (!p) break;
-        batch.push_back(std::move(*p));
-      }
-      if (batch.empty() && (!x || !std::isfinite(known.cost(*x)))) co_return;
+  std::vector<point> near;
+  std::vector<double> logs;  // of the costs of what was told and of the points looked at for a start
+  for (const auto& t : here.unasked())
+    if (const double cost = t.result.cost(); std::isfinite(cost)) logs.push_back(log_cost(cost));
+  start_finder starts(here, o.explore, o.restart_from);
+  std::optional<point> given = here.start();
+  for (;;) {
+    starts.begin(given);
+    for (batch = starts.wants(); !batch.empty(); batch = starts.wants()) {
       const std::vector<trial> done = co_yield std::move(batch);
-      batch.clear();
-      for (const auto& t : done) {
-        const double cost = known.cost(t.at);
-        if (!std::isfinite(cost)) continue;
-        logs.push_back(log_cost(cost));
-        if (!x || (cost < known.cost(*x) && !(first && here.start()))) x = t.at;
-      }
-    } while (!x || !std::isfinite(known.cost(*x)));
+      starts.take(done);
+      for (const auto& t : done)
+        if (const double cost = known.cost(t.at); std::isfinite(cost)) logs.push_back(log_cost(cost));
+    }
+    if (!starts.found()) co_return;
+    point x = *starts.found();
 
     double spread = 1.4826 * median_absolute_deviation(logs);  // the standard deviation, were they normal
     if (!(spread > 1e-6)) spread = 1;
     for (double temperature = o.hot; temperature > o.cold;) {
-      auto near = space.neighbours(*x, 1);
+      near.clear();
+      for (std::size_t i = 0; i < std::max<std::size_t>(here.wanted(), 1); ++i)
+        if (auto p = random_neighbour(space, x, here.random())) near.push_back(std::move(*p));
       if (near.empty()) break;
-      here.random().shuffle(std::span(near));
-      near.resize(std::min(near.size(), std::max<std::size_t>(here.wanted(), 1)));
       for (const auto& p : near)
         if (known.mark(p)) batch.push_back(p);
       co_yield std::move(batch);
       batch.clear();
       for (const auto& p : near) {
         temperature *= o.cooling;
-        const double more = log_cost(known.cost(p)) - log_cost(known.cost(*x));
+        const double more = log_cost(known.cost(p)) - log_cost(known.cost(x));
         if (more <= 0 || here.random().uniform() < std::exp(-more / (temperature * spread))) {
           x = point(p);
           break;
@@ -111,7 +132,8 @@ class annealing : public coroutine_strategy {
       throw std::invalid_argument("annealing: option '" + std::string(option) + "' is " + std::to_string(is) + "; " + remedy);
     };
     if (!(o.cold > 0)) refuse("cold", o.cold, "give a temperature above 0");
-    if (!(o.hot > o.cold)) refuse("hot", o.hot, "give a temperature above 'cold'");
+    if (!(o.hot > o.cold && std::isfinite(o.hot))) refuse("hot", o.hot, "give a temperature above 'cold'");
+    if (o.restart_from == 0) refuse("restart_from", 0, "a walk needs at least 1 point to start from");
     if (!(o.cooling > 0 && o.cooling < 1)) refuse("cooling", o.cooling, "give a factor in (0, 1)");
     return o;
   }

@@ -25,7 +25,8 @@ class any_strategy {
 
   /// @param name  what `name()` gives; by default the strategy's own name() if it has one, else "unnamed"
   template <class S>
-    requires(!std::same_as<std::remove_cvref_t<S>, any_strategy> && SearchStrategy<std::remove_cvref_t<S>>)
+    requires(!std::same_as<std::remove_cvref_t<S>, any_strategy> && SearchStrategy<std::remove_cvref_t<S>> &&
+             std::constructible_from<std::remove_cvref_t<S>, S>)
   any_strategy(S&& strategy, std::string name = {})  // NOLINT(google-explicit-constructor): meant to convert
       : held_(std::make_unique<holder<std::remove_cvref_t<S>>>(std::forward<S>(strategy))), name_(std::move(name)) {
     if (!name_.empty()) return;

@@ -3,12 +3,18 @@
 // the adapter cuts the batch to what is asked, gathers the answers and resumes when all are in.
 //
 //   tileseek::search_routine climb(tileseek::search_context& here) {
-//     auto best = (co_yield {here.space().sample(here.random())}).front();
-//     for (;;) {
-//       ... = co_yield here.space().neighbours(best.at, 1);
+//     tileseek::point best = here.space().sample(here.random());
+//     for (bool better = true; better;) {
+//       better = false;
+//       const auto near = here.space().neighbours(best, 1);
+//       for (const auto& t : co_yield near)
+//         if (t.result.cost() < here.known().cost(best)) best = t.at, better = true;
 //     }
 //   }
 //   struct climber : tileseek::coroutine_strategy { climber() : coroutine_strategy(climb) {} };
+//
+// Options go into the coroutine by value, as parameters: a lambda's captures do not live as long as the coroutine does. And
+// g++ 12 refuses a braced list in the operand of co_yield: name the batch first.
 
 #include <algorithm>
 #include <coroutine>

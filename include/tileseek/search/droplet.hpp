@@ -19,13 +19,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <tileseek/core/statistics.hpp>
 #include <tileseek/search/coroutine.hpp>
-#include <tileseek/search/maximin.hpp>
+#include <tileseek/search/detail/start_finder.hpp>
 
 namespace tileseek {
 
@@ -194,50 +193,20 @@ inline search_routine droplet_search(search_context& here, droplet_options o) {
   droplet_moves moves(space, o);
   std::vector<point> batch;
   std::vector<point> candidates;
-  std::unordered_set<point, point_hash> listed;
-
-  spreader apart(space);
-  for (const auto& t : here.unasked()) apart.keep_away_from(t.at);
-  for (bool first = true;; first = false) {
-    // Where to start. A point that failed is no start: nothing says which way is down.
-    std::optional<point> x;
-    std::size_t draws = o.restart_from;
-    if (first) {
-      draws = 0;
-      if (here.start())
-        x = *here.start();
-      else if (o.start)
-        x = nearest_to(space, *o.start, "droplet");
-      else if (o.from == droplet_start::random)
-        x = space.sample(here.random());
-      else if (o.from == droplet_start::best && o.explore > known.size())
-        draws = o.explore - known.size();
-      else if (o.from == droplet_start::best && known.best())
-        x = *known.best();
-      else
-        x = space.nearest(point(space.dimensions(), 0));
-      if (x && known.mark(*x)) batch.push_back(*x);
-    }
-    for (;;) {
-      for (; draws > 0; --draws) {
-        auto p = first ? apart.next(space, known, here.random()) : known.fresh(space, here.random());
-        if (!p) break;
-        batch.push_back(std::move(*p));
-      }
-      const bool asked = !batch.empty();
-      const std::vector<trial> done = co_yield std::move(batch);
-      batch.clear();
-      for (const auto& t : done)
-        if (!x || known.cost(t.at) < known.cost(*x)) x = t.at;
-      if (first && o.explore > 0 && ...)
-      if (x && std::isfinite(known.cost(*x))) break;
-      if (!asked && x_was_only) co_return;
-      draws = std::max<std::size_t>(o.restart_from, 1);
-    }
+  start_finder starts(here, o.explore, o.restart_from);
+  std::optional<point> given = here.start();
+  if (!given && o.start) given = nearest_to(space, *o.start, "droplet");
+  if (!given && o.from == droplet_start::random) given = space.sample(here.random());
+  if (!given && (o.from == droplet_start::origin || (o.explore == 0 && known.size() == 0)))
+    given = space.nearest(point(space.dimensions(), 0));
+  do {
+    starts.begin(given);
+    for (batch = starts.wants(); !batch.empty(); batch = starts.wants()) starts.take(co_yield std::move(batch));
+    if (!starts.found()) co_return;
+    point x = *starts.found();
 
     for (int distance = 1; distance <= moves.farthest();) {
       candidates.clear();
-      listed.clear();
       moves.append(x, distance, here.random(), candidates);
       bool moved = false;
       for (std::size_t next = 0; next < candidates.size() && !moved;) {
@@ -266,8 +235,7 @@ inline search_routine droplet_search(search_context& here, droplet_options o) {
       }
       distance = moved ? 1 : distance + 1;
     }
-    if (!o.restart) co_return;
-  }
+  } while (o.restart);
 }
 
 }  // namespace detail

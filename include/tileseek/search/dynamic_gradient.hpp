@@ -13,7 +13,7 @@
 //
 // `dynamic_gradient_options::published()` is the published search with these repairs. The default is tuned for few
 // measurements; on ten recorded GPU kernels it needs about 40 % of the measurements of the published form to come within
-// 10 % and 5 % of the best (docs/search-quality.md). What made the difference, in this order: 16 spread-out first points
+// 10 % and 5 % of the best (docs/search-quality.md). What made the difference, in this order: 8 spread-out first points
 // instead of 64 random ones; a model that learns after every window, not every move; neighbours with any value of one
 // parameter; and restarts where the model expects the fastest configuration.
 
@@ -38,7 +38,7 @@
 #include <tileseek/model/cost_model.hpp>
 #include <tileseek/model/features.hpp>
 #include <tileseek/model/labels.hpp>
-#include <tileseek/model/ridge.hpp>
+#include <tileseek/model/level_ridge.hpp>
 #include <tileseek/search/coroutine.hpp>
 #include <tileseek/search/detail/training_set.hpp>
 
@@ -64,10 +64,11 @@ enum class descent_ranking {
 
 struct dynamic_gradient_options {
   /// Descents from the fastest of the first points, before the restarts. Published: 5. One, because a restart at the model's
-  /// minimum starts better than the second-best of 16.
+  /// minimum starts better than the second-best of the first points.
   std::size_t n_start = 1;
   /// First points, before there is a model; warm-start trials count as such. Published: 64, where most budgets would end.
-  std::size_t init_size = 16;
+  /// Between 6 and 16 the number matters little.
+  std::size_t init_size = 8;
   /// How the first points are chosen.
   initial_design design = initial_design::maximin;
   /// Neighbours measured together, between two decisions. Published: 3.
@@ -169,7 +170,7 @@ template <class Model>
     if (!holds) throw std::invalid_argument(std::string("dynamic_gradient: ") + what);
   };
   const auto with = [](const char* text, double value) { return std::string(text) + std::to_string(value); };
-  demand(o.init_size > 0, "init_size = 0: the model needs a first point; 16 is the default");
+  demand(o.init_size > 0, "init_size = 0: the model needs a first point; 8 is the default");
   demand(o.slide_window_size > 0, "slide_window_size = 0: a window holds at least 1 configuration; 3 is the default");
   demand(o.restart_pool > 0 || o.restart == descent_restart::random,
          "restart_pool = 0: restarting at the model's minimum needs candidates; 3000 is the default");
@@ -211,7 +212,7 @@ class descent {
 
   [[nodiscard]] std::vector<point> first(rng& random) {
     if (known_.size() >= o_.init_size) return {};
-    return first_points(known_, random, o_.init_size - known_.size(), o_.design);
+    return first_points(known_.space(), known_.memory(), known_.points(), random, o_.init_size - known_.size(), o_.design);
   }
 
   /// The bases of the first descents, in their order.
@@ -230,7 +231,7 @@ class descent {
     std::vector<point> out;
     const std::size_t count = o_.restart == descent_restart::random ? 1 : std::max<std::size_t>(1, wanted);
     if (o_.restart == descent_restart::model_minimum) {
-      out = unknown_points(known_, random, o_.restart_pool);
+      out = unknown_points(known_.space(), known_.memory(), random, o_.restart_pool);
       learn();
       rank(out);
       if (out.size() > count) out.resize(count);
@@ -385,14 +386,7 @@ class descent {
   }
 
  private:
-  [[nodiscard]] point start() const {
-    point p = *o_.start;
-    const lattice& space = known_.space();
-    bool inside = p.size() == space.dimensions();
-    for (std::size_t d = 0; inside && d < p.size(); ++d) inside = p[d] >= 0 && p[d] < space.extent(d);
-    if (!inside) throw std::invalid_argument("dynamic_gradient: start is not a point of the space");
-    return space.nearest(p);
-  }
+  [[nodiscard]] point start() const { return nearest_to(known_.space(), *o_.start, "dynamic_gradient"); }
 
   [[nodiscard]] bool accepted(const point& p) const {
     if (o_.p_value >= 1) return true;
@@ -479,7 +473,7 @@ search_routine descend(search_context& here, std::shared_ptr<const dynamic_gradi
 /// Dynamic gradient descent as a SearchStrategy, over any cost model. Asked for more than a window, it hands out several
 /// windows at once. Trials told without being asked enter the model and count as first points, and the fastest of them is a
 /// start; failures rank behind everything that ran. It ends when the space is exhausted.
-template <CostModel Model = ridge>
+template <CostModel Model = level_ridge>
 class dynamic_gradient : public coroutine_strategy {
  public:
   /// @throws std::invalid_argument  an option out of its range, by name

@@ -1,6 +1,6 @@
 #pragma once
 // A genetic algorithm. A population of measured points breeds children: coordinates are taken from two parents, a few are
-// changed, and the better half of parents and children lives on. When the population has become idle, a new one starts.
+// changed, and the best of parents and children live on. When the population has become idle, a new one starts.
 //
 // The levels of a tile axis are inherited together, and a mutation moves a prime factor from one level to another, so that
 // products are kept.
@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -26,11 +27,11 @@
 namespace tileseek {
 
 struct evolutionary_options {
-  /// Points that breed. Of 5 to 40, 10 to 20 need the fewest measurements on recorded spaces.
-  std::size_t population = 20;
+  /// Points that breed. On recorded kernels 20 need a tenth more measurements than 10.
+  std::size_t population = 10;
   /// Children measured before the population changes.
-  std::size_t children = 10;
-  /// Probability that a coordinate of a child is changed.
+  std::size_t children = 5;
+  /// Probability that a coordinate of a child gets another value (for a tile axis: that a factor moves between its levels).
   double mutation = 0.1;
   /// Generations in a row without a new member of the population after which it starts anew.
   std::size_t patience = 4;
@@ -56,7 +57,7 @@ class breeder {
       for (std::size_t l = 2; l < t.levels; ++l) group_[t.first + l - 1] = t.first;
   }
 
-  /// Each group from either parent, each coordinate changed with this probability. It may not be feasible.
+  /// Each group from either parent, then changed with this probability. The child may not be feasible.
   [[nodiscard]] point child(const point& mother, const point& father, double mutation, rng& random) const {
     point q = mother;
     bool from_father = false;
@@ -67,25 +68,29 @@ class breeder {
     return mutated(std::move(q), mutation, random);
   }
 
+  /// Each group changed with this probability.
   [[nodiscard]] point mutated(point q, double mutation, rng& random) const {
-    const point before = q;
-    for (std::size_t d = 0; d < q.size(); ++d) {
-      if (random.uniform() >= mutation || space_.extent(d) < 2) continue;
-      q[d] = random.index(space_.extent(d));
-    }
-    for (const auto& t : space_.tiles()) {
-      if (t.levels < 3) continue;
-      bool changed = false;
-      for (std::size_t d = t.first; d + 1 < t.first + t.levels; ++d) {
-        changed = changed || q[d] != before[d];
-        q[d] = before[d];
-      }
-      if (changed) shift_factor(q, t, random);
-    }
+    for (std::size_t d = 0; d < q.size(); ++d)
+      if (group_[d] == d && random.uniform() < mutation) change(q, d, random);
+    return q;
+  }
+
+  /// One group changed, drawn uniformly. @pre the space has a dimension
+  [[nodiscard]] point mutated(point q, rng& random) const {
+    change(q, group_[static_cast<std::size_t>(random.below(q.size()))], random);
     return q;
   }
 
  private:
+  /// A coordinate gets another value; of a tile axis one prime factor moves to another level.
+  void change(point& q, std::size_t d, rng& random) const {
+    for (const auto& t : space_.tiles())
+      if (t.first == d && t.levels > 2) return shift_factor(q, t, random);
+    if (space_.extent(d) < 2) return;
+    const int to = random.index(space_.extent(d) - 1);
+    q[d] = to < q[d] ? to : to + 1;
+  }
+
   /// Moves one prime factor from one level to another.
   void shift_factor(point& q, const tile_axis& t, rng& random) const {
     auto factors = space_.factors(q, t);
@@ -198,8 +203,8 @@ class evolutionary : public coroutine_strategy {
     const auto refuse = [](const char* option, const std::string& is, const char* remedy) {
       throw std::invalid_argument("evolutionary: option '" + std::string(option) + "' is " + is + "; " + remedy);
     };
-    if (o.population < 2) refuse("population", std::to_string(o.population), "two parents are needed; 20 is the default");
-    if (o.children == 0) refuse("children", "0", "give at least 1; 10 is the default");
+    if (o.population < 2) refuse("population", std::to_string(o.population), "two parents are needed; 10 is the default");
+    if (o.children == 0) refuse("children", "0", "give at least 1; 5 is the default");
     if (!(o.mutation >= 0 && o.mutation <= 1)) refuse("mutation", std::to_string(o.mutation), "give a probability in [0, 1]");
     if (o.patience == 0) refuse("patience", "0", "give at least 1 generation; 4 is the default");
     return o;

@@ -18,18 +18,35 @@
 #include <vector>
 
 #include <tileseek/search/coroutine.hpp>
-#include <tileseek/search/maximin.hpp>
+#include <tileseek/search/detail/start_finder.hpp>
 
 namespace tileseek {
 
 struct local_search_options {
-  std::size_t explore = 16;   ///< random points measured first; the search starts at the best of them, or of what was told
-  bool values = true;         ///< when no adjacent value is better, try every other value of one coordinate
-  std::size_t pairs = 30;     ///< when that fails too, try this many two-hop neighbours, drawn at random; 0 for none
-  std::size_t kick = 0;       ///< at a minimum, change this many coordinates of the best point at random and go on from there;
-                              ///< 0 starts at random points instead
-  std::size_t kicks = 8;      ///< kicks in a row without a new best after which the search starts elsewhere
-  std::size_t restart_from = 4;  ///< it then starts at the best of this many random points
+  /// Points far apart (maximin.hpp) measured first; the search starts at the best of them and of what was told. Trials told
+  /// before the first ask count as such.
+  std::size_t explore = 16;
+  /// When no adjacent value is better, try every other value of one coordinate.
+  bool values = true;
+  /// When that fails too, try this many two-hop neighbours, drawn at random; 0 for none.
+  std::size_t pairs = 30;
+  /// At a minimum, change this many coordinates of the best point at random and go on from there; 0 starts elsewhere.
+  std::size_t kick = 0;
+  /// Kicks in a row without a new best after which the search starts elsewhere.
+  std::size_t kicks = 8;
+  /// Elsewhere is the best of this many random points.
+  std::size_t restart_from = 4;
+
+  /// Calls visit(name, member, help) for every option.
+  template <class Visit>
+  friend void describe(local_search_options& o, Visit&& visit) {
+    visit("explore", o.explore, "points far apart before the first descent, which starts at the best");
+    visit("values", o.values, "try any value of one coordinate when no adjacent one is better");
+    visit("pairs", o.pairs, "two-hop neighbours tried when that fails, too");
+    visit("kick", o.kick, "coordinates of the best changed at a minimum; 0: start elsewhere");
+    visit("kicks", o.kicks, "kicks without a new best before starting elsewhere");
+    visit("restart_from", o.restart_from, "random points, of which the best is elsewhere");
+  }
 };
 
 /// Options for variable neighbourhood descent: adjacent values, then any value, then pairs; restarts at random.
@@ -50,43 +67,24 @@ inline search_routine local_search_routine(search_context& here, local_search_op
   const lattice& space = here.space();
   history& known = here.known();
   std::vector<point> batch;
-  spreader apart(space);
-  for (const auto& t : here.unasked()) apart.keep_away_from(t.at);
-  for (bool first = true;; first = false) {
-    // Start at the best of some random points; a failure is no start.
-    std::optional<point> x;
-    if (first && here.start()) {
-      if (known.mark(*here.start())) batch.push_back(*here.start());
-      x = *here.start();
-    } else if (first && known.best() && std::isfinite(known.best_cost())) {
-      x = *known.best();
-    }
-    std::size_t draws = x && here.start() ? 0 : first ? o.explore : o.restart_from;
-    do {
-      for (; draws > 0; --draws) {
-        auto p = first ? apart.next(space, known, here.random()) : known.fresh(space, here.random());
-        if (!p) break;
-        batch.push_back(std::move(*p));
-      }
-      if (batch.empty() && !x) co_return;
-      const std::vector<trial> done = co_yield std::move(batch);
-      batch.clear();
-      if (x && !std::isfinite(known.cost(*x))) x.reset();
-      for (const auto& t : done)
-        if (std::isfinite(known.cost(t.at)) && (!x || known.cost(t.at) < known.cost(*x))) x = t.at;
-      draws = std::max<std::size_t>(o.restart_from, 1);
-    } while (!x);
+  start_finder starts(here, o.explore, o.restart_from);
+  const std::optional<point> given = here.start();
+  for (;;) {
+    starts.begin(given);
+    for (batch = starts.wants(); !batch.empty(); batch = starts.wants()) starts.take(co_yield std::move(batch));
+    if (!starts.found()) co_return;
+    point x = *starts.found();
 
-    point best = *x;
+    point best = x;
     for (std::size_t kicks = 0;;) {
       // Descend.
       for (int wider = 0; wider < 3;) {
         std::vector<point> near;
-        if (wider == 0) near = space.neighbours(*x, 1);
+        if (wider == 0) near = space.neighbours(x, 1);
         if (wider == 1 && o.values)
           for (std::size_t d = 0; d < space.dimensions(); ++d)
-            for (auto& q : space.alternatives(*x, d)) near.push_back(std::move(q));
-        if (wider == 2 && o.pairs > 0) near = space.neighbours(*x, 2);
+            for (auto& q : space.alternatives(x, d)) near.push_back(std::move(q));
+        if (wider == 2 && o.pairs > 0) near = space.neighbours(x, 2);
         here.random().shuffle(std::span(near));
         if (wider == 2) near.resize(std::min(near.size(), o.pairs));
         bool moved = false;
@@ -97,31 +95,32 @@ inline search_routine local_search_routine(search_context& here, local_search_op
             if (known.mark(near[i])) batch.push_back(near[i]);
           co_yield std::move(batch);
           batch.clear();
-          const point* least = &*x;
+          const point* least = &x;
           for (std::size_t k = begin; k < i; ++k)
             if (known.cost(near[k]) < known.cost(*least)) least = &near[k];
-          moved = least != &*x;
+          moved = least != &x;
           if (moved) x = point(*least);
         }
         wider = moved ? 0 : wider + 1;
       }
       // At a minimum.
-      if (known.cost(*x) < known.cost(best)) {
-        best = *x;
+      if (known.cost(x) < known.cost(best)) {
+        best = x;
         kicks = 0;
       }
       if (o.kick == 0 || ++kicks > o.kicks) break;
-      x.reset();
-      for (int tries = 0; tries < 64 && !x; ++tries) {
+      bool kicked = false;
+      for (int tries = 0; tries < 64 && !kicked; ++tries) {
         point q = best;
         for (std::size_t k = 0; k < o.kick && !q.empty(); ++k) {
           const auto d = static_cast<std::size_t>(here.random().below(q.size()));
           q[d] = here.random().index(space.extent(d));
         }
-        if (space.feasible(q) && known.mark(q)) x = std::move(q);
+        kicked = space.feasible(q) && known.mark(q);
+        if (kicked) x = std::move(q);
       }
-      if (!x) break;
-      batch.push_back(*x);
+      if (!kicked) break;
+      batch.push_back(x);
       co_yield std::move(batch);
       batch.clear();
     }

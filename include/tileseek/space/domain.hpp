@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -21,10 +22,15 @@ struct domain {
 };
 
 /// These values. Numbers are ordered whatever order they are given in; truth values, texts and enumerators are not.
+/// @throws std::invalid_argument  a value is not a number (NaN)
 template <class T>
 [[nodiscard]] domain<T> values(std::vector<T> of) {
   domain<T> d{std::move(of)};
-  if constexpr (std::is_arithmetic_v<T>) std::sort(d.values.begin(), d.values.end());
+  if constexpr (std::is_arithmetic_v<T>) {
+    for (const T v : d.values)
+      if (v != v) throw std::invalid_argument("values: one of them is not a number");
+    std::sort(d.values.begin(), d.values.end());
+  }
   return d;
 }
 template <class T>
@@ -42,16 +48,18 @@ template <class T>
   return {std::vector<T>(of), false};
 }
 
-/// first, first + step, ... up to and including last if it is met.
+/// first, first + step, ... up to and including last if it is met; none if first > last.
 /// @throws std::invalid_argument  step is not positive
 template <std::integral T>
 [[nodiscard]] domain<T> range(T first, std::type_identity_t<T> last, std::type_identity_t<T> step = 1) {
   if (step <= 0) throw std::invalid_argument("range: step " + std::to_string(step) + " is not positive");
   domain<T> d;
-  for (T v = first; v <= last; v = static_cast<T>(v + step)) {
-    d.values.push_back(v);
-    if (last - v < step) break;  // before v + step can overflow
-  }
+  if (first > last) return d;
+  // The distance between any two values of T fits the unsigned type, which wraps as it should.
+  const auto distance = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
+  const auto stride = static_cast<std::uint64_t>(step);
+  for (std::uint64_t i = 0; i <= distance / stride; ++i)
+    d.values.push_back(static_cast<T>(static_cast<std::uint64_t>(first) + i * stride));
   return d;
 }
 
@@ -68,19 +76,22 @@ template <std::integral T>
   return d;
 }
 
-/// The divisors of n, ascending.
+/// The divisors of n, ascending. Takes as many steps as the square root of n without its small prime factors.
 /// @throws std::invalid_argument  n < 1
 template <std::integral T>
 [[nodiscard]] domain<T> divisors(T n) {
   if (n < 1) throw std::invalid_argument("divisors: of " + std::to_string(n) + ", which is below 1");
   domain<T> d;
-  std::vector<T> upper;
-  for (T v = 1; v <= n / v; ++v) {
-    if (n % v != 0) continue;
-    d.values.push_back(v);
-    if (v != n / v) upper.push_back(static_cast<T>(n / v));
+  d.values.push_back(1);
+  auto rest = static_cast<std::uint64_t>(n);
+  for (std::uint64_t prime = 2; rest > 1; ++prime) {
+    if (prime > rest / prime) prime = rest;  // what has no divisor up to its root is prime
+    const std::size_t before = d.values.size();
+    for (std::uint64_t power = prime; rest % prime == 0; rest /= prime, power *= prime)
+      for (std::size_t i = 0; i < before; ++i)
+        d.values.push_back(static_cast<T>(static_cast<std::uint64_t>(d.values[i]) * power));
   }
-  d.values.insert(d.values.end(), upper.rbegin(), upper.rend());
+  std::sort(d.values.begin(), d.values.end());
   return d;
 }
 

@@ -5,7 +5,7 @@
 // follows the rules, not the number of configurations.
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,13 +17,14 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <tileseek/core/format.hpp>
 #include <tileseek/core/point.hpp>
 #include <tileseek/core/rng.hpp>
 #include <tileseek/space/detail/decision_diagram.hpp>
+#include <tileseek/space/domain.hpp>
 
 namespace tileseek {
 
@@ -32,6 +33,7 @@ struct coordinate {
   std::string name;            ///< of the parameter; "i[2]" for level 2 of a tile axis
   std::vector<double> values;  ///< the number behind each index; ascending when ordered; the index itself for a choice
   bool ordered = true;         ///< an ordered coordinate moves to the adjacent value, an unordered one to any other
+  std::vector<std::string> labels = {};  ///< of a choice: what each index means, as a log spells it; else empty
 };
 
 /// A multi-level split of an extent. Its level l (1 <= l < levels) is coordinate `first + l - 1`, whose values are the
@@ -43,11 +45,24 @@ struct tile_axis {
   std::size_t levels = 1;
 };
 
+/// One number that a rule reads: a coordinate; or, inside a tile axis, the inclusive tile size at its level, the product of
+/// its factor and those of all levels inside it, as an index into the divisors of the extent.
+struct rule_term {
+  std::size_t coordinate = 0;
+  bool inclusive = false;
+};
+
 /// A condition between coordinates.
 struct lattice_rule {
   std::string why;                        ///< in the user's words, for errors
   std::vector<std::size_t> coordinates;   ///< all that `holds` reads
   std::function<bool(const int*)> holds;  ///< of the indices of a whole point; reads the named coordinates only
+  /// For a rule that reads inclusive tile sizes: all its terms. It then costs as many steps as the terms have values, not
+  /// as the coordinates have. Empty: the rule reads the coordinates, each for itself.
+  std::vector<rule_term> terms = {};
+  /// The same condition tried for a range of values by one call, which is faster (see detail::scan_function); needed with
+  /// terms. Its arguments are the indices of the terms or, without terms, those of a whole point.
+  detail::scan_function scan = {};
 };
 
 /// The two systems of coordinates in which the levels of a tile axis move. They mean the same points.
@@ -58,15 +73,23 @@ enum class tile_view {
 };
 
 /// An immutable search space over index tuples. Copies share their data. Safe to read from several threads.
+///
+/// Limits. Rules split the coordinates into groups. In a group, the time to compile a rule follows the number of
+/// combinations of what it reads that its smaller rules allow (about 10 ns each), and the memory follows how many of them
+/// differ in what they allow below. A rule that needs more than `work` combinations is not built in but checked by
+/// rejection (`filters()`): then the space is not `counted()`, a sample takes as many draws (about 0.3 us each) as it takes to
+/// find coordinates that such a rule accepts, and `nearest()` is exact as long as a search of 65536 steps ends. When less
+/// than 1 draw in 100000 would be accepted, 16 times the work is spent on building in. Remedies: split a rule into several that read less; read one level of a
+/// tile axis through factor() or inclusive() rather than its array; do not write a rule over the whole configuration.
 class lattice {
  public:
   /// The lattice of no coordinates: one point, the empty one.
   lattice() : lattice({}, {}, {}) {}
 
-  /// @param work  steps spent on one group of coupled coordinates before its widest rule is checked by rejection instead
-  ///              of being built in (2^24 steps take about 0.2 s)
-  /// @throws std::invalid_argument  a coordinate without values, a rule over unknown coordinates, or no feasible point: the
-  ///                                message names the rules
+  /// @param work  steps (combinations tried) that one rule, and all rules of a group together, may take before a rule is
+  ///              checked by rejection instead of being built in (2^24 steps take 0.1 to 0.2 s)
+  /// @throws std::invalid_argument  a coordinate without values, a tile axis whose values are not the divisors of its extent,
+  ///                                a rule over unknown coordinates, or no feasible point: the message names the rules
   lattice(std::vector<coordinate> coordinates, std::vector<tile_axis> tiles, std::vector<lattice_rule> rules,
           std::size_t work = std::size_t{1} << 24)
       : data_(std::make_shared<const data>(std::move(coordinates), std::move(tiles), std::move(rules), work)) {}
@@ -108,25 +131,29 @@ class lattice {
   /// @throws std::length_error  when it is not known (`counted()` is false): use `approximate_size()`
   [[nodiscard]] std::uint64_t size() const {
     if (!counted())
-      throw std::length_error("lattice: about " + std::to_string(approximate_size()) +
-                              " configurations, too many to count exactly; use approximate_size()");
+      throw std::length_error("lattice: about " + shortest(approximate_size()) +
+                              " configurations, which are not counted exactly because " +
+                              (data_->filters.empty() ? std::string("64 bits do not hold the number")
+                                                      : "of " + data_->names_of(data_->filters) + ", checked by rejection") +
+                              "; use approximate_size()");
     return data_->rank_end;
   }
 
-  /// The number of feasible points: exact up to rounding when `counted()`, otherwise an estimate from the share of drawn
-  /// points that obey the rules which are not built in.
+  /// The number of feasible points: exact up to rounding when every rule is built in, otherwise an estimate from the share
+  /// of drawn points that obey the rules which are not.
   [[nodiscard]] double approximate_size() const noexcept { return data_->relaxed_size * data_->acceptance; }
+
+  /// The share of drawn points that obey the rules checked by rejection: 1 when there are none.
+  [[nodiscard]] double acceptance() const noexcept { return data_->acceptance; }
 
   /// A uniform feasible point.
   /// @throws std::runtime_error  when a rule checked by rejection refused ten million points in a row
   [[nodiscard]] point sample(rng& random) const {
     point p(dimensions());
-    for (std::size_t tries = 0; tries < 10'000'000; ++tries) {
-      for (const auto& g : data_->groups) g.unrank(random.below(g.size()), p.data());
-      if (passes_filters(p)) return p;
-    }
-    throw std::runtime_error("lattice: no configuration found that obeys " + data_->filter_names() +
-                             " in 10000000 draws; narrow the values of the parameters it reads");
+    const auto& all = *data_;
+    for (const auto g : all.free_groups) all.groups[g].draw(random, p.data());
+    for (const auto& c : all.thinned) draw_allowed(c, random, p);
+    return p;
   }
 
   /// Ranks number the points of the relaxed space, which `filters` (rules checked by rejection) thin out. All of
@@ -134,20 +161,27 @@ class lattice {
   [[nodiscard]] std::uint64_t rank_end() const noexcept { return data_->rank_end; }
 
   /// The point with this rank; nothing when a rule that is not built in refuses it.
-  /// @pre r < rank_end(), and the ranks fit 64 bits
+  /// @pre r < rank_end()
   [[nodiscard]] std::optional<point> unrank(std::uint64_t r) const {
     point p(dimensions());
     for (const auto& g : data_->groups) {
-      g.unrank(r % g.size(), p.data());
-      r /= g.size();
+      if (g.size_fits()) {
+        g.unrank(r % g.size(), p.data());
+        r /= g.size();
+      } else {
+        g.unrank(r, p.data());
+        r = 0;
+      }
     }
-    if (!passes_filters(p)) return std::nullopt;
+    if (!data_->passes(data_->filters, p)) return std::nullopt;
     return p;
   }
 
   /// @post unrank(rank(p)) == p for every feasible p
   /// @throws std::invalid_argument  p is not feasible
+  /// @throws std::length_error      64 bits do not hold the ranks
   [[nodiscard]] std::uint64_t rank(const point& p) const {
+    if (!data_->ranks_fit) throw std::length_error("lattice: rank in a space of more than 2^64 - 1 points");
     if (!feasible(p)) throw std::invalid_argument("lattice: rank of a point that is not feasible");
     std::uint64_t r = 0;
     for (auto g = data_->groups.rbegin(); g != data_->groups.rend(); ++g) r = r * g->size() + g->rank(p.data());
@@ -159,22 +193,29 @@ class lattice {
   /// @pre p is feasible, direction is +1 or -1
   [[nodiscard]] std::optional<point> move(const point& p, std::size_t d, int direction,
                                           tile_view view = tile_view::factor) const {
-    if (!axis(d).ordered) return std::nullopt;
-    point q = p;
-    for (int to = position(p, d, view) + direction; to >= 0 && to < extent(d); to += direction) {
-      q = p;
-      const step one{d, to};
-      if (place(q, {&one, 1}, view) && obeys_rules(q)) return q;
+    std::optional<point> q;
+    if (!axis(d).ordered) return q;
+    const auto t = view == tile_view::inclusive ? data_->tile_of[d] : -1;
+    for (int to = t < 0 ? p[d] : find(d, inclusive(p, data_->tiles[static_cast<std::size_t>(t)], d));;) {
+      to += direction;
+      if (to < 0 || to >= extent(d)) return std::nullopt;
+      if (!q) q = p;
+      if (t < 0) {
+        (*q)[d] = to;
+        if (obeys_rules_of(d, *q)) return q;
+      } else {
+        *q = p;
+        const step one{d, to};
+        if (place(p, *q, {&one, 1}) && obeys_rules(*q)) return q;
+      }
     }
-    return std::nullopt;
   }
 
   /// All feasible points that differ from p in coordinate d alone, in the order of its values.
+  /// @pre p is feasible
   [[nodiscard]] std::vector<point> alternatives(const point& p, std::size_t d) const {
     std::vector<point> out;
-    point q = p;
-    for (q[d] = 0; q[d] < extent(d); ++q[d])
-      if (q[d] != p[d] && obeys_rules(q)) out.push_back(q);
+    each_alternative(p, d, [&](const point& q) { out.push_back(q); });
     return out;
   }
 
@@ -187,48 +228,37 @@ class lattice {
     std::vector<point> out;
     if (hops == 0 || hops > dimensions()) return out;
     if (hops == 1) {
+      out.reserve(2 * dimensions());
       for (std::size_t d = 0; d < dimensions(); ++d) {
         if (axis(d).ordered) {
           for (const int direction : {-1, +1})
             if (auto q = move(p, d, direction, view)) out.push_back(std::move(*q));
         } else {
-          for (auto& q : alternatives(p, d)) out.push_back(std::move(q));
+          each_alternative(p, d, [&](const point& q) { out.push_back(q); });
         }
       }
       return out;
     }
-    std::unordered_set<point, point_hash> seen{p};
+    // Different moves on different coordinates of a view lead to different points: none is met twice, nor p itself.
     std::vector<step> steps;
-    hop(p, hops, 0, view, steps, [&](point& q) {
-      if (seen.insert(q).second) out.push_back(q);
-    });
+    steps.reserve(hops);
+    point q = p;
+    hop(p, q, hops, 0, view, steps, out);
     return out;
   }
 
   /// The feasible point nearest to `wanted`, which need not be feasible: least sum over coordinates of the distance in
-  /// index as a share of the extent (0 or 1 for an unordered one). Exact unless rules are checked by rejection.
+  /// index as a share of the extent (0 or 1 for an unordered one). Exact unless rules are checked by rejection and refuse
+  /// so many near points that the search gives up after 65536 steps; then the nearest of up to 1024 drawn points,
+  /// improved one coordinate at a time.
   /// @pre wanted has one index per coordinate, each within its extent
   [[nodiscard]] point nearest(const point& wanted) const {
     if (feasible(wanted)) return wanted;
-    point p(dimensions());
     const auto cost = [&](std::size_t d, int i) { return distance(d, i, wanted[d]); };
-    for (const auto& g : data_->groups) g.nearest(cost, p.data());
-    if (passes_filters(p)) return p;
-    const auto total = [&](const point& q) {
-      double sum = 0;
-      for (std::size_t d = 0; d < q.size(); ++d) sum += cost(d, q[d]);
-      return sum;
-    };
-    rng random(0x6e656172);  // any fixed seed: the answer must not depend on who asks
-    p = sample(random);
-    for (int i = 0; i < 256; ++i)
-      if (auto q = sample(random); total(q) < total(p)) p = std::move(q);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t d = 0; d < dimensions(); ++d)
-        for (auto& q : alternatives(p, d))
-          if (total(q) < total(p)) p = std::move(q), moved = true;
-    }
+    point p(dimensions());
+    for (const auto g : data_->free_groups) detail::decision_diagram::by_cost(data_->groups[g], cost).cheapest(p.data());
+    for (const auto& c : data_->thinned)
+      if (!cheapest_allowed(c, cost, p)) approach(c, cost, p);
     return p;
   }
 
@@ -256,101 +286,165 @@ class lattice {
     int to;  ///< index of the value in the view's coordinates
   };
 
+  /// Groups that filters connect, and those filters.
+  struct cluster {
+    std::vector<std::size_t> groups;
+    std::vector<std::size_t> filters;
+  };
+
   struct data {
     std::vector<coordinate> axes;
     std::vector<tile_axis> tiles;
     std::vector<lattice_rule> rules;
-    std::vector<std::ptrdiff_t> tile_of;  ///< of each coordinate; -1 for none
+    std::vector<std::ptrdiff_t> tile_of;             ///< of each coordinate; -1 for none
+    std::vector<std::vector<std::size_t>> rules_of;  ///< of each coordinate: the rules that read it
     std::vector<detail::decision_diagram> groups;
     std::vector<std::size_t> filters;
+    std::vector<std::size_t> free_groups;  ///< that no filter reads
+    std::vector<cluster> thinned;          ///< the others
     std::uint64_t rank_end = 1;
     bool ranks_fit = true;
     double relaxed_size = 1;
-    double acceptance = 1;
+    double acceptance = 1;  ///< of all filters
+    double scarcest = 1;    ///< of one cluster, the least: its inverse is what a sample costs
     std::uint64_t fingerprint = 0;
 
     data(std::vector<coordinate> coordinates, std::vector<tile_axis> tile_axes, std::vector<lattice_rule> all_rules,
          std::size_t work)
         : axes(std::move(coordinates)), tiles(std::move(tile_axes)), rules(std::move(all_rules)) {
-      for (const auto& a : axes)
-        if (a.values.empty()) throw std::invalid_argument("space: parameter '" + a.name + "' has no values");
-      for (const auto& r : rules)
-        for (const auto c : r.coordinates)
-          if (c >= axes.size()) throw std::invalid_argument("space: rule '" + r.why + "' reads an unknown coordinate");
-      tile_of.assign(axes.size(), -1);
-      for (std::size_t t = 0; t < tiles.size(); ++t)
-        for (std::size_t l = 1; l < tiles[t].levels; ++l) tile_of[tiles[t].first + l - 1] = static_cast<std::ptrdiff_t>(t);
+      index();
+      constexpr std::size_t draws = std::size_t{1} << 19;
+      constexpr double too_few = 1e-5;
       build_groups(work);
-      summarise();
+      estimate_acceptance(draws);
+      if (scarcest < too_few) {
+        build_groups(16 * work);
+        estimate_acceptance(8 * draws);
+        if (acceptance <= 0)
+          throw std::invalid_argument("space: " + names_of(filters) + " refused " + show_count(8 * draws) +
+                                      " random configurations and can't be built in; narrow the values of the parameters it "
+                                      "reads, or split it into rules that read fewer");
+      }
+      fingerprint = hash();
     }
 
     data(std::vector<coordinate> coordinates, detail::decision_diagram listed) : axes(std::move(coordinates)) {
-      tile_of.assign(axes.size(), -1);
       std::vector<std::size_t> all(axes.size());
       for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
       const auto shared = std::make_shared<const detail::decision_diagram>(listed);
       rules.push_back({"is a listed configuration", std::move(all), [shared](const int* p) { return shared->contains(p); }});
+      index();
       groups.push_back(std::move(listed));
       summarise();
-    }
-
-    void summarise() {
-      for (const auto& g : groups) {
-        relaxed_size *= static_cast<double>(g.size());
-        ranks_fit = ranks_fit && g.size() <= std::numeric_limits<std::uint64_t>::max() / rank_end;
-        rank_end = ranks_fit ? rank_end * g.size() : std::numeric_limits<std::uint64_t>::max();
-      }
-      if (!filters.empty()) estimate_acceptance();
       fingerprint = hash();
     }
 
-    [[nodiscard]] std::string filter_names() const {
-      std::string names;
-      for (const auto f : filters) names += (names.empty() ? "rule '" : ", '") + rules[f].why + "'";
+    /// Checks what was given and notes what belongs together.
+    void index() {
+      for (const auto& a : axes) {
+        if (a.values.empty()) throw std::invalid_argument("space: parameter '" + a.name + "' has no values");
+        for (const double v : a.values)
+          if (v != v) throw std::invalid_argument("space: a value of parameter '" + a.name + "' is not a number");
+      }
+      tile_of.assign(axes.size(), -1);
+      rules_of.resize(axes.size());
+      for (std::size_t t = 0; t < tiles.size(); ++t) {
+        const auto& tile = tiles[t];
+        const auto wrong = [&](const char* what) { throw std::invalid_argument("space: tile axis '" + tile.name + "' " + what); };
+        if (tile.levels < 1 || tile.extent < 1) wrong("has no levels or an extent below 1");
+        if (tile.first + tile.levels - 1 > axes.size()) wrong("has levels that are no coordinates");
+        if (tile.levels == 1) continue;
+        const auto of = tileseek::divisors(tile.extent).values;
+        const std::vector<double> expected(of.begin(), of.end());
+        for (std::size_t d = tile.first; d + 1 < tile.first + tile.levels; ++d) {
+          if (axes[d].values != expected) wrong("has a level whose values are not the divisors of its extent");
+          if (tile_of[d] >= 0) wrong("shares a coordinate with another one");
+          tile_of[d] = static_cast<std::ptrdiff_t>(t);
+        }
+      }
+      for (std::size_t r = 0; r < rules.size(); ++r) {
+        for (const auto c : rules[r].coordinates) {
+          if (c >= axes.size()) throw std::invalid_argument("space: rule '" + rules[r].why + "' reads an unknown coordinate");
+          if (rules_of[c].empty() || rules_of[c].back() != r) rules_of[c].push_back(r);
+        }
+        for (const auto& t : rules[r].terms)
+          if (t.coordinate >= axes.size() || (t.inclusive && tile_of[t.coordinate] < 0))
+            throw std::invalid_argument("space: rule '" + rules[r].why + "' reads a level of what is no tile axis");
+        if (!rules[r].terms.empty() && !rules[r].scan)
+          throw std::invalid_argument("space: rule '" + rules[r].why + "' has terms but no scan");
+      }
+    }
+
+    [[nodiscard]] std::string names_of(const std::vector<std::size_t>& some) const {
+      std::string names = some.size() > 1 ? "rules " : "rule ";
+      for (std::size_t i = 0; i < some.size(); ++i)
+        names += (i == 0 ? "'" : i + 1 == some.size() ? " and '" : ", '") + rules[some[i]].why + "'";
       return names;
     }
 
     void build_groups(std::size_t work) {
+      groups.clear();
+      filters.clear();
       detail::diagram_problem all;
       for (const auto& a : axes) all.extents.push_back(static_cast<int>(a.values.size()));
       for (const auto& t : tiles) all.products.push_back(product_of(t));
       std::vector<std::size_t> built_in;
-      for (std::size_t r = 0; r < rules.size(); ++r) built_in.push_back(r);
+      for (std::size_t r = 0; r < rules.size(); ++r) {
+        if (!rules[r].coordinates.empty())
+          built_in.push_back(r);
+        else if (!rules[r].holds(nullptr))  // a rule that reads nothing holds or does not
+          throw std::invalid_argument("space: " + names_of({r}) + " removes every configuration");
+      }
       std::vector<std::vector<std::size_t>> pending = detail::components(all, scopes(built_in));
       while (!pending.empty()) {
         const auto members = std::move(pending.back());
         pending.pop_back();
         std::vector<std::size_t> inside;
         for (const auto r : built_in)
-          if (!rules[r].coordinates.empty() && contains(members, rules[r].coordinates.front())) inside.push_back(r);
-        std::vector<detail::diagram_rule> conditions;
-        for (const auto r : inside) conditions.push_back({&rules[r].coordinates, &rules[r].holds});
-        auto diagram = detail::decision_diagram::build(all, conditions, members, inside.empty() ? 0 : work);
-        if (diagram) {
-          if (diagram->size() == 0) refuse(inside, members);
-          groups.push_back(std::move(*diagram));
+          if (contains(members, rules[r].coordinates.front())) inside.push_back(r);
+        auto made = build(all, inside, members, inside.empty() ? 0 : work);
+        if (made.built) {
+          if (made.diagram.size() == 0) refuse(all, std::move(inside), members, work);
+          groups.push_back(std::move(made.diagram));
           continue;
         }
-        const auto widest = *std::max_element(inside.begin(), inside.end(), [&](std::size_t a, std::size_t b) {
-          return breadth(rules[a]) < breadth(rules[b]);
-        });
-        filters.push_back(widest);
-        std::erase(built_in, widest);
-        std::erase(inside, widest);
+        const auto left_out = inside[made.too_much];
+        filters.push_back(left_out);
+        std::erase(built_in, left_out);
+        std::erase(inside, left_out);
         for (auto& part : detail::components(all, scopes(inside)))
           if (contains(members, part.front())) pending.push_back(std::move(part));
       }
-      for (const auto r : built_in)  // a rule that reads nothing holds or does not
-        if (rules[r].coordinates.empty() && !rules[r].holds(nullptr)) refuse({r}, {});
       std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.first() < b.first(); });
       std::sort(filters.begin(), filters.end());
+      summarise();
+    }
+
+    [[nodiscard]] detail::decision_diagram::result build(const detail::diagram_problem& all,
+                                                         const std::vector<std::size_t>& some,
+                                                         const std::vector<std::size_t>& members, std::size_t work) const {
+      std::vector<detail::diagram_rule> conditions;
+      for (const auto r : some) {
+        detail::diagram_rule c;
+        if (rules[r].scan) c.scan = &rules[r].scan;
+        if (rules[r].terms.empty()) {
+          c.holds = &rules[r].holds;
+          for (const auto d : rules[r].coordinates) c.terms.push_back({d, false});
+          c.slots = rules[r].coordinates;
+        } else {
+          for (const auto& t : rules[r].terms) c.terms.push_back({t.coordinate, t.inclusive}), c.slots.push_back(c.slots.size());
+        }
+        conditions.push_back(std::move(c));
+      }
+      return detail::decision_diagram::build(all, conditions, members, work);
     }
 
     [[nodiscard]] detail::product_rule product_of(const tile_axis& t) const {
       detail::product_rule p;
-      for (std::size_t l = 1; l < t.levels; ++l) p.coordinates.push_back(t.first + l - 1);
-      if (!p.coordinates.empty())
-        for (const double v : axes[t.first].values) p.divisors.push_back(static_cast<std::int64_t>(std::llround(v)));
+      p.first = t.first;
+      p.count = t.levels - 1;
+      if (p.count > 0)
+        for (const double v : axes[t.first].values) p.divisors.push_back(static_cast<std::int64_t>(v));
       p.extent = t.extent;
       return p;
     }
@@ -365,36 +459,86 @@ class lattice {
       return std::binary_search(sorted.begin(), sorted.end(), c);
     }
 
-    [[nodiscard]] double breadth(const lattice_rule& r) const {
-      double product = 1;
-      for (const auto c : r.coordinates) product *= static_cast<double>(axes[c].values.size());
-      return product;
-    }
-
-    /// Nothing is left: says which rules did it.
-    [[noreturn]] void refuse(const std::vector<std::size_t>& inside, const std::vector<std::size_t>& members) const {
-      std::string names;
-      for (const auto r : inside) names += (names.empty() ? "'" : ", '") + rules[r].why + "'";
-      if (inside.size() == 1) throw std::invalid_argument("space: rule " + names + " removes every configuration");
+    /// Nothing is left: says which rules did it, leaving out those without which nothing is left either.
+    [[noreturn]] void refuse(const detail::diagram_problem& all, std::vector<std::size_t> guilty,
+                             const std::vector<std::size_t>& members, std::size_t work) const {
+      for (std::size_t i = guilty.size(); i-- > 0 && guilty.size() > 1;) {
+        auto others = guilty;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+        if (const auto made = build(all, others, members, work); made.built && made.diagram.size() == 0) guilty = std::move(others);
+      }
+      if (guilty.size() == 1) throw std::invalid_argument("space: " + names_of(guilty) + " removes every configuration");
       std::string parameters;
-      for (const auto m : members) parameters += (parameters.empty() ? "'" : ", '") + axes[m].name + "'";
-      throw std::invalid_argument("space: rules " + names + " together leave no configuration of " + parameters);
+      for (std::size_t d = 0; d < axes.size(); ++d)
+        if (std::any_of(guilty.begin(), guilty.end(), [&](std::size_t r) {
+              return std::find(rules_of[d].begin(), rules_of[d].end(), r) != rules_of[d].end();
+            }))
+          parameters += (parameters.empty() ? "'" : ", '") + axes[d].name + "'";
+      throw std::invalid_argument("space: " + names_of(guilty) + " together leave no configuration of " + parameters);
     }
 
-    void estimate_acceptance() {
+    /// What follows from groups and filters.
+    void summarise() {
+      rank_end = 1;
+      ranks_fit = true;
+      relaxed_size = 1;
+      std::vector<std::size_t> group_of(axes.size(), 0);
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        relaxed_size *= groups[g].approximate_size();
+        ranks_fit = ranks_fit && groups[g].size_fits() &&
+                    groups[g].size() <= std::numeric_limits<std::uint64_t>::max() / rank_end;
+        rank_end = ranks_fit ? rank_end * groups[g].size() : std::numeric_limits<std::uint64_t>::max();
+        for (const auto d : groups[g].order()) group_of[d] = g;
+      }
+      // Filters connect groups as rules connect coordinates.
+      free_groups.clear();
+      thinned.clear();
+      detail::diagram_problem of_groups;
+      of_groups.extents.assign(groups.size(), 1);
+      std::vector<std::vector<std::size_t>> reads;
+      for (const auto f : filters) {
+        reads.emplace_back();
+        for (const auto d : rules[f].coordinates) reads.back().push_back(group_of[d]);
+      }
+      std::vector<const std::vector<std::size_t>*> connected;
+      for (const auto& r : reads) connected.push_back(&r);
+      for (auto& together : detail::components(of_groups, connected)) {
+        cluster c;
+        for (std::size_t i = 0; i < filters.size(); ++i)
+          if (contains(together, reads[i].front())) c.filters.push_back(filters[i]);
+        if (c.filters.empty()) {
+          free_groups.push_back(together.front());
+        } else {
+          c.groups = std::move(together);
+          thinned.push_back(std::move(c));
+        }
+      }
+    }
+
+    void draw(const cluster& c, rng& random, point& p) const noexcept {
+      for (const auto g : c.groups) groups[g].draw(random, p.data());
+    }
+    [[nodiscard]] bool passes(const std::vector<std::size_t>& some, const point& p) const {
+      return std::all_of(some.begin(), some.end(), [&](std::size_t f) { return rules[f].holds(p.data()); });
+    }
+
+    void estimate_acceptance(std::size_t most_draws) {
+      acceptance = 1;
+      scarcest = 1;
       rng random(0x636f756e74);  // fixed: the estimate must not depend on the run's seed
       point p(axes.size());
-      std::size_t drawn = 0;
-      std::size_t accepted = 0;
-      while ((drawn < 4096 || accepted == 0) && drawn < 1'000'000) {
-        for (const auto& g : groups) g.unrank(random.below(g.size()), p.data());
-        ++drawn;
-        accepted += std::all_of(filters.begin(), filters.end(), [&](std::size_t f) { return rules[f].holds(p.data()); });
+      for (const auto& c : thinned) {
+        std::size_t drawn = 0;
+        std::size_t accepted = 0;
+        while ((drawn < 4096 || accepted < 16) && drawn < most_draws) {
+          draw(c, random, p);
+          ++drawn;
+          if (passes(c.filters, p)) ++accepted;
+        }
+        const double share = static_cast<double>(accepted) / static_cast<double>(drawn);
+        acceptance *= share;
+        scarcest = std::min(scarcest, share);
       }
-      if (accepted == 0)
-        throw std::invalid_argument("space: " + filter_names() +
-                                    " refused 1000000 random configurations; narrow the values of the parameters it reads");
-      acceptance = static_cast<double>(accepted) / static_cast<double>(drawn);
     }
 
     [[nodiscard]] std::uint64_t hash() const noexcept {
@@ -406,18 +550,23 @@ class lattice {
       const auto number = [&](std::uint64_t x) {
         for (int i = 0; i < 8; ++i, x >>= 8) h = (h ^ (x & 0xffU)) * 0x100000001b3ULL;
       };
+      number(axes.size());
       for (const auto& a : axes) {
         bytes(a.name);
         number(a.ordered ? 1 : 0);
-        for (const double v : a.values) number(static_cast<std::uint64_t>(std::llround(v * 1024)));
+        number(a.values.size());
+        for (const double v : a.values) number(std::bit_cast<std::uint64_t>(v + 0.0));  // -0 is 0
+        for (const auto& l : a.labels) bytes(l);
       }
+      number(tiles.size());
       for (const auto& t : tiles) {
         bytes(t.name);
         number(static_cast<std::uint64_t>(t.extent));
         number(t.levels);
       }
+      number(rules.size());
       for (const auto& r : rules) bytes(r.why);
-      number(rank_end);
+      number(ranks_fit ? rank_end : std::bit_cast<std::uint64_t>(relaxed_size));
       return h;
     }
   };
@@ -431,17 +580,19 @@ class lattice {
     return axis(d).ordered ? std::abs(a - b) / static_cast<double>(extent(d)) : 1.0;
   }
 
-  [[nodiscard]] bool passes_filters(const point& p) const {
-    for (const auto f : data_->filters)
-      if (!data_->rules[f].holds(p.data())) return false;
-    return true;
-  }
-
   [[nodiscard]] bool obeys_rules(const point& p) const {
     for (const auto& t : data_->tiles)
       if (t.levels > 2 && !divides(p, t)) return false;  // two levels: every divisor divides
     for (const auto& r : data_->rules)
       if (!r.holds(p.data())) return false;
+    return true;
+  }
+
+  /// Whether a point that was feasible before coordinate d changed still is.
+  [[nodiscard]] bool obeys_rules_of(std::size_t d, const point& p) const {
+    if (const auto t = data_->tile_of[d]; t >= 0 && !divides(p, data_->tiles[static_cast<std::size_t>(t)])) return false;
+    for (const auto r : data_->rules_of[d])
+      if (!data_->rules[r].holds(p.data())) return false;
     return true;
   }
 
@@ -453,6 +604,13 @@ class lattice {
       left /= f;
     }
     return true;
+  }
+
+  template <class Visit>
+  void each_alternative(const point& p, std::size_t d, const Visit& visit) const {
+    point q = p;
+    for (q[d] = 0; q[d] < extent(d); ++q[d])
+      if (q[d] != p[d] && obeys_rules_of(d, q)) visit(q);
   }
 
   /// Index of coordinate d's value in the view: of the factor, or of the inclusive tile size among the same divisors.
@@ -475,41 +633,43 @@ class lattice {
     return it != v.end() && *it == static_cast<double>(value) ? static_cast<int>(it - v.begin()) : -1;
   }
 
-  /// Sets the view's coordinates named by `steps`, the others staying as they are in the view; false when a tile axis
-  /// would need a factor that is no divisor.
-  [[nodiscard]] bool place(point& p, std::span<const step> steps, tile_view view) const {
-    if (view == tile_view::factor) {
-      for (const auto& s : steps) p[s.coordinate] = s.to;
-      return true;
-    }
-    const point before = p;
-    for (const auto& s : steps) {
-      const auto t = data_->tile_of[s.coordinate];
+  /// Makes the steps from p in the inclusive view, the other tile sizes staying as they are; false when a tile axis would
+  /// need a factor that is no divisor.
+  /// @pre q equals p
+  [[nodiscard]] bool place(const point& p, point& q, std::span<const step> steps) const {
+    std::ptrdiff_t placed = -1;  // steps are in the order of coordinates: those of one tile axis stand together
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto t = data_->tile_of[steps[i].coordinate];
       if (t < 0) {
-        p[s.coordinate] = s.to;
+        q[steps[i].coordinate] = steps[i].to;
         continue;
       }
+      if (t == placed) continue;
+      placed = t;
       const tile_axis& tile = data_->tiles[static_cast<std::size_t>(t)];
-      // Sizes of all levels after the moves, from the inside out; then the factors between them.
+      std::int64_t before = 1;  // tile sizes before and after the steps, from the inside out
       std::int64_t inside = 1;
       for (std::size_t d = tile.first + tile.levels - 1; d-- > tile.first;) {
-        std::int64_t size = inclusive(before, tile, d);
-        for (const auto& other : steps)
-          if (other.coordinate == d) size = divisor(d, other.to);
+        before *= divisor(d, p[d]);
+        std::int64_t size = before;
+        for (std::size_t j = i; j < steps.size(); ++j)
+          if (steps[j].coordinate == d) size = divisor(d, steps[j].to);
         if (size % inside != 0) return false;
-        p[d] = find(d, size / inside);
-        if (p[d] < 0) return false;
+        if (size / inside != divisor(d, p[d])) q[d] = find(d, size / inside);
         inside = size;
       }
     }
     return true;
   }
 
-  template <class Visit>
-  void hop(const point& p, std::size_t hops, std::size_t from, tile_view view, std::vector<step>& steps, Visit&& visit) const {
+  void hop(const point& p, point& q, std::size_t hops, std::size_t from, tile_view view, std::vector<step>& steps,
+           std::vector<point>& out) const {
     if (steps.size() == hops) {
-      point q = p;
-      if (place(q, steps, view) && obeys_rules(q)) visit(q);
+      if (view == tile_view::inclusive) {
+        q = p;
+        if (!place(p, q, steps)) return;
+      }
+      if (obeys_rules(q)) out.push_back(q);
       return;
     }
     for (std::size_t d = from; d + (hops - steps.size()) <= dimensions(); ++d) {
@@ -517,7 +677,8 @@ class lattice {
       const auto go = [&](int to) {
         if (to < 0 || to >= extent(d) || to == here) return;
         steps.push_back({d, to});
-        hop(p, hops, d + 1, view, steps, visit);
+        if (view == tile_view::factor) q[d] = to;
+        hop(p, q, hops, d + 1, view, steps, out);
         steps.pop_back();
       };
       if (axis(d).ordered) {
@@ -526,7 +687,99 @@ class lattice {
       } else {
         for (int to = 0; to < extent(d); ++to) go(to);
       }
+      if (view == tile_view::factor) q[d] = p[d];
     }
+  }
+
+  /// Sets the cluster's coordinates of p to the cheapest that its filters allow: tuples of all its groups in the order of
+  /// their cost until one passes. False when that takes too many steps.
+  template <class Cost>
+  [[nodiscard]] bool cheapest_allowed(const cluster& c, const Cost& cost, point& p) const {
+    struct state {
+      double cost;
+      std::uint32_t part;
+      std::uint32_t node;
+      std::uint32_t parent;
+      int value;
+    };
+    std::vector<detail::decision_diagram::by_cost> parts;
+    std::vector<std::size_t> order;
+    for (const auto g : c.groups) {
+      parts.emplace_back(data_->groups[g], cost);
+      order.insert(order.end(), data_->groups[g].order().begin(), data_->groups[g].order().end());
+    }
+    std::vector<double> rest(parts.size() + 1, 0);  // least cost of this part and those behind it
+    for (std::size_t i = parts.size(); i-- > 0;) rest[i] = rest[i + 1] + parts[i].least();
+    std::vector<state> states{{0, 0, parts[0].root(), 0, 0}};
+    using entry = std::pair<double, std::uint32_t>;
+    std::vector<entry> open{{rest[0], 0}};
+    // The least bound first; of equal ones the newest, which is nearest to its end.
+    const auto later = [](const entry& a, const entry& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; };
+    for (int steps = 0; steps < 65536 && !open.empty(); ++steps) {
+      std::pop_heap(open.begin(), open.end(), later);
+      const std::uint32_t at = open.back().second;
+      open.pop_back();
+      const state s = states[at];
+      if (s.part == parts.size()) {
+        std::uint32_t up = at;
+        for (std::size_t i = order.size(); i-- > 0; up = states[up].parent) p[order[i]] = states[up].value;
+        if (data_->passes(c.filters, p)) return true;
+        continue;
+      }
+      parts[s.part].children(s.node, [&](int value, std::uint32_t child, double more) {
+        state next{s.cost + more, s.part, child, at, value};
+        double bound = next.cost + rest[s.part + 1];
+        if (child == 0) {
+          if (++next.part < parts.size()) next.node = parts[next.part].root();
+        } else {
+          bound += parts[s.part].least_below(child);
+        }
+        open.emplace_back(bound, static_cast<std::uint32_t>(states.size()));
+        states.push_back(next);
+        std::push_heap(open.begin(), open.end(), later);
+      });
+    }
+    return false;
+  }
+
+  /// The same without the guarantee: the nearest of 1024 drawn tuples, then better ones by changing single coordinates.
+  template <class Cost>
+  void approach(const cluster& c, const Cost& cost, point& p) const {
+    const auto total = [&](const point& q) {
+      double sum = 0;
+      for (const auto g : c.groups)
+        for (const auto d : data_->groups[g].order()) sum += cost(d, q[d]);
+      return sum;
+    };
+    rng random(0x6e656172);  // any fixed seed: the answer must not depend on who asks
+    draw_allowed(c, random, p);
+    const std::size_t draws = std::size_t{1} << (data_->scarcest > 1e-3 ? 10 : 4);
+    for (std::size_t i = 1; i < draws; ++i) {
+      point q = p;
+      draw_allowed(c, random, q);
+      if (total(q) < total(p)) p = std::move(q);
+    }
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const auto g : c.groups)
+        for (const auto d : data_->groups[g].order()) {
+          point best = p;
+          each_alternative(p, d, [&](const point& q) {
+            if (total(q) < total(best)) best = q;
+          });
+          if (best != p) p = std::move(best), moved = true;
+        }
+    }
+  }
+
+  void draw_allowed(const cluster& c, rng& random, point& p) const {
+    constexpr std::size_t most = 10'000'000;
+    for (std::size_t tries = 0; tries < most; ++tries) {
+      data_->draw(c, random, p);
+      if (data_->passes(c.filters, p)) return;
+    }
+    throw std::runtime_error("lattice: no configuration found that obeys " + data_->names_of(c.filters) + " in " +
+                             show_count(most) + " draws; narrow the values of the parameters it reads");
   }
 
   std::shared_ptr<const data> data_;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -16,8 +17,12 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include <tileseek/core/format.hpp>
+#include <tileseek/core/point.hpp>
+#include <tileseek/core/rng.hpp>
 #include <tileseek/core/value.hpp>
 #include <tileseek/space/configuration.hpp>
 #include <tileseek/space/domain.hpp>
@@ -47,6 +52,9 @@ template <class Axis>
 
 namespace detail {
 
+/// Lattices hold numbers as double.
+inline constexpr std::int64_t largest_extent = std::int64_t{1} << 53;
+
 template <class T>
 concept NamedEnumerator = std::is_enum_v<T> && requires(T v) {
   { to_string(v) } -> std::convertible_to<std::string_view>;
@@ -69,24 +77,54 @@ template <class T>
   }
 }
 
-/// Reads one argument of a rule from a point.
+/// A list of values; std::vector<bool> has none that could be referred to.
+template <class T>
+using value_list = std::vector<std::conditional_t<std::same_as<T, bool>, unsigned char, T>>;
+
+// Readers take one argument of a rule from the indices of a point. They say which terms of it they read, and can be told
+// to find them in an array of terms instead.
+
 template <class T>
 struct value_reader {
-  std::shared_ptr<const std::vector<T>> values;
+  std::shared_ptr<const value_list<T>> values;
   std::size_t coordinate;
-  [[nodiscard]] const T& operator()(const int* p) const noexcept {
-    return (*values)[static_cast<std::size_t>(p[coordinate])];
+  [[nodiscard]] std::conditional_t<std::is_scalar_v<T>, T, const T&> operator()(const int* p) const noexcept {
+    if constexpr (std::same_as<T, bool>)
+      return (*values)[static_cast<std::size_t>(p[coordinate])] != 0;
+    else
+      return (*values)[static_cast<std::size_t>(p[coordinate])];
   }
+  void note(std::vector<std::size_t>& coordinates, std::vector<rule_term>& terms) const {
+    coordinates.push_back(coordinate);
+    terms.push_back({coordinate, false});
+  }
+  void renumber(std::size_t& slot) noexcept { coordinate = slot++; }
 };
 
+/// The factors of a tile axis.
 struct tile_reader {
   std::shared_ptr<const std::vector<std::int64_t>> divisors;
   tile_axis axis;
-  [[nodiscard]] std::int64_t factor(const int* p, std::size_t level) const noexcept {
-    if (level > 0) return (*divisors)[static_cast<std::size_t>(p[axis.first + level - 1])];
-    std::int64_t left = axis.extent;
-    for (std::size_t l = 1; l < axis.levels; ++l) left /= factor(p, l);
-    return left;
+  [[nodiscard]] std::int64_t divisor(int index) const noexcept { return (*divisors)[static_cast<std::size_t>(index)]; }
+  template <class I>
+  void factors(const int* p, I* out) const noexcept {
+    std::int64_t product = 1;
+    for (std::size_t l = 1; l < axis.levels; ++l) {
+      const std::int64_t f = divisor(p[axis.first + l - 1]);
+      product *= f;
+      out[l] = static_cast<I>(f);
+    }
+    out[0] = static_cast<I>(axis.extent / product);
+  }
+  void note(std::vector<std::size_t>& coordinates, std::vector<rule_term>& terms) const {
+    for (std::size_t l = 1; l < axis.levels; ++l) {
+      coordinates.push_back(axis.first + l - 1);
+      terms.push_back({axis.first + l - 1, false});
+    }
+  }
+  void renumber(std::size_t& slot) noexcept {
+    axis.first = slot;
+    slot += axis.levels - 1;
   }
 };
 
@@ -94,29 +132,49 @@ template <class I, std::size_t L>
 struct tile_array_reader : tile_reader {
   [[nodiscard]] std::array<I, L> operator()(const int* p) const noexcept {
     std::array<I, L> out{};
-    for (std::size_t l = 0; l < L; ++l) out[l] = static_cast<I>(factor(p, l));
+    factors(p, out.data());
     return out;
   }
 };
 
-struct tile_value_reader : tile_reader {
+/// A parameter of a run-time configuration.
+struct named_reader {
+  value_reader<value> plain;
+  tile_reader tile;
+  bool is_tile;
   [[nodiscard]] value operator()(const int* p) const {
-    std::vector<std::int64_t> out;
-    for (std::size_t l = 0; l < axis.levels; ++l) out.push_back(factor(p, l));
+    if (!is_tile) return plain(p);
+    std::vector<std::int64_t> out(tile.axis.levels);
+    tile.factors(p, out.data());
     return value(std::move(out));
   }
+  void note(std::vector<std::size_t>& coordinates, std::vector<rule_term>& terms) const {
+    is_tile ? tile.note(coordinates, terms) : plain.note(coordinates, terms);
+  }
+  void renumber(std::size_t& slot) noexcept { is_tile ? tile.renumber(slot) : plain.renumber(slot); }
 };
 
+/// One number of a tile axis: the product of the factors at coordinates [first, last), or the rest of the extent.
 template <class I>
-struct tile_level_reader : tile_reader {
-  std::size_t level = 0;
-  tile_view view = tile_view::factor;
+struct tile_level_reader {
+  std::shared_ptr<const std::vector<std::int64_t>> divisors;
+  std::size_t first;
+  std::size_t last;
+  std::int64_t extent;
+  bool rest;
   [[nodiscard]] I operator()(const int* p) const noexcept {
-    if (view == tile_view::inclusive && level == 0) return static_cast<I>(axis.extent);
-    std::int64_t size = factor(p, level);
-    if (view == tile_view::inclusive)
-      for (std::size_t l = level + 1; l < axis.levels; ++l) size *= factor(p, l);
-    return static_cast<I>(size);
+    std::int64_t product = 1;
+    for (std::size_t c = first; c < last; ++c) product *= (*divisors)[static_cast<std::size_t>(p[c])];
+    return static_cast<I>(rest ? extent / product : product);
+  }
+  void note(std::vector<std::size_t>& coordinates, std::vector<rule_term>& terms) const {
+    for (std::size_t c = first; c < last; ++c) coordinates.push_back(c);
+    if (first < last) terms.push_back({first, last - first > 1});
+  }
+  void renumber(std::size_t& slot) noexcept {
+    if (first == last) return;
+    first = slot++;
+    last = slot;
   }
 };
 
@@ -179,7 +237,7 @@ class space {
   }
 
   /// A multi-level split: L factors (outermost first) whose product is the extent. The outermost is derived from the others.
-  /// @throws std::invalid_argument  extent < 1, or a name or member that is already a parameter
+  /// @throws std::invalid_argument  extent < 1 or larger than I holds, or a name or member that is already a parameter
   template <std::integral I, std::size_t L>
     requires(!named && L >= 1)
   space& tile(std::string name, std::array<I, L> Config::*member, std::int64_t extent) {
@@ -189,38 +247,37 @@ class space {
     const auto get = [member](const Config& c) {
       return std::vector<std::int64_t>((c.*member).begin(), (c.*member).end());
     };
-    return add_tile(std::move(name), identity(member), extent, L, set, get);
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<I>::max());
+    constexpr auto limit = static_cast<std::uint64_t>(detail::largest_extent);
+    return add_tile(std::move(name), identity(member), extent, L, static_cast<std::int64_t>(most < limit ? most : limit), set, get);
   }
   space& tile(const std::string& name, std::int64_t extent, std::size_t levels)
     requires named
   {
     const auto set = [name](Config& c, const std::vector<std::int64_t>& f) { c.set(name, value(f)); };
-    const auto get = [name](const Config& c) { return c[name].template as<std::vector<std::int64_t>>(); };
-    return add_tile(name, name, extent, levels, set, get);
+    const auto get = [name](const Config& c) {
+      // A configuration that does not name the axis: no factors, hence nowhere exactly, and nearest to all in the outermost.
+      const auto* f = c.contains(name) ? std::get_if<std::vector<std::int64_t>>(&c[name].get()) : nullptr;
+      return f == nullptr ? std::vector<std::int64_t>{} : *f;
+    };
+    return add_tile(name, name, extent, levels, detail::largest_extent, set, get);
   }
 
   /// A rule: configurations for which `holds` is false are not in the space. `holds` is called with the values of the
   /// named members (a tile axis as its array, or one level of it through factor() or inclusive()); with none named, with
-  /// the whole configuration, which then couples all parameters declared so far.
+  /// the whole configuration, which couples all parameters: good for small spaces only (see the limits of lattice).
   /// @param why  in your words, for errors and reports
   /// @throws std::invalid_argument  a member that is no parameter
   template <class F, class... Members>
   space& where(std::string why, F holds, Members... members) {
-    std::vector<std::size_t> scope;
     if constexpr (sizeof...(Members) == 0) {
       static_assert(std::predicate<const F&, const Config&>,
                     "tileseek::space::where: a rule without members is a predicate of const Config&; name the members it "
                     "reads, where(why, rule, &Config::a, &Config::b), to have it called with their values");
-      for (std::size_t d = 0; d < coordinates_.size(); ++d) scope.push_back(d);
-      rules_.push_back({std::move(why), std::move(scope), [holds = std::move(holds), parameters = parameters_,
-                                                           start = start_](const int* p) {
-                          Config c = start;
-                          for (const auto& q : parameters) q.write(c, p);
-                          return static_cast<bool>(holds(c));
-                        }});
+      rules_.push_back({{std::move(why), {}, {}}, [holds = std::move(holds)](const Config& c) { return static_cast<bool>(holds(c)); }});
     } else {
-      // The readers note their coordinates in `scope` before the call, which receives it by reference.
-      rules_.push_back(bind(std::move(why), std::move(holds), scope, reader(members, scope)...));
+      const std::string reads = "rule '" + why + "'";
+      rules_.push_back({bind(std::move(why), std::move(holds), reader(members, reads)...), nullptr});
     }
     compiled_.reset();
     return *this;
@@ -236,7 +293,12 @@ class space {
   /// The index space that strategies search. Counts and compiles it on the first call.
   /// @throws std::invalid_argument  nothing is left by the rules: the message names them
   [[nodiscard]] const tileseek::lattice& lattice() const {
-    if (!compiled_) compiled_ = std::make_shared<const tileseek::lattice>(coordinates_, tiles_, rules_);
+    if (!compiled_) {
+      std::vector<lattice_rule> all;
+      all.reserve(rules_.size());
+      for (const auto& r : rules_) all.push_back(r.whole ? of_whole(r) : r.on_values);
+      compiled_ = std::make_shared<const tileseek::lattice>(coordinates_, tiles_, std::move(all));
+    }
     return *compiled_;
   }
 
@@ -327,12 +389,18 @@ class space {
     std::string identity;  ///< of the member: a parameter is found by it when a rule names the member
     std::size_t first = 0;
     std::size_t coordinates = 1;
-    std::shared_ptr<const void> values;  ///< vector<T> of the member's T; of the divisors for a tile axis
+    std::shared_ptr<const void> values;  ///< value_list<T> of the member's T; the divisors of a tile axis (vector<int64>)
     bool is_tile = false;
     std::function<void(Config&, const int*)> write;
     std::function<bool(const Config&, int*, bool)> read;  ///< exactly, or to the nearest index
     std::function<value(const Config&)> show;
     std::function<bool(const value&, int*)> parse;
+  };
+
+  /// A rule of named members, or of the whole configuration.
+  struct user_rule {
+    lattice_rule on_values;
+    std::function<bool(const Config&)> whole;
   };
 
   template <class T>
@@ -370,16 +438,16 @@ class space {
     compiled_.reset();
   }
 
+  /// @throws std::invalid_argument  the value does not fit: it is out of range, or a fraction where T is an integer
   template <class T, class U>
   [[nodiscard]] static T convert(const std::string& name, const U& from) {
     if constexpr (std::same_as<T, U>) {
       return from;
     } else if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>) {
-      const T to = static_cast<T>(from);
-      if (static_cast<U>(to) != from || (to < T{}) != (from < U{}))
+      if (!detail::fits<T>(from))
         throw std::invalid_argument("space: value " + to_string(value(from)) + " of parameter '" + name +
                                     "' does not fit the member's type");
-      return to;
+      return static_cast<T>(from);
     } else {
       static_assert(std::constructible_from<T, const U&>,
                     "tileseek::space::add: the domain's values cannot be converted to the member's type");
@@ -390,8 +458,8 @@ class space {
   template <class T, class U>
   space& add_values(std::string name, const std::string& id, const domain<U>& of, accessor<T> access) {
     declare(name, id);
-    auto list = std::make_shared<std::vector<T>>();
-    for (const auto& v : of.values) list->push_back(convert<T>(name, v));
+    detail::value_list<T> list;
+    for (const auto& v : of.values) list.push_back(convert<T>(name, v));
     install<T>(std::move(name), id, std::move(list), of.ordered, std::move(access));
     return *this;
   }
@@ -410,31 +478,34 @@ class space {
   }
 
   template <class T>
-  void install(std::string name, const std::string& id, std::shared_ptr<std::vector<T>> list, bool ordered,
-               accessor<T> access) {
-    if (list->empty()) throw std::invalid_argument("space: parameter '" + name + "' has no values");
-    for (const auto& v : *list) {
+  void install(std::string name, const std::string& id, detail::value_list<T> list, bool ordered, accessor<T> access) {
+    if (list.empty()) throw std::invalid_argument("space: parameter '" + name + "' has no values");
+    for (const auto& v : list) {
       const auto x = number(v);
       ordered = ordered && x;
       if (x && *x != *x) throw std::invalid_argument("space: a value of parameter '" + name + "' is not a number");
     }
-    if (ordered) std::sort(list->begin(), list->end(), [](const T& a, const T& b) { return *number(a) < *number(b); });
-    std::vector<T> once;
-    for (const auto& v : *list)
+    if (ordered) std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return *number(a) < *number(b); });
+    detail::value_list<T> once;
+    for (const auto& v : list)
       if (once.empty() || (ordered ? !(once.back() == v) : std::find(once.begin(), once.end(), v) == once.end()))
         once.push_back(v);
-    *list = std::move(once);
-    coordinate c{name, {}, ordered};
-    for (std::size_t i = 0; i < list->size(); ++i)
-      c.values.push_back(ordered ? *number((*list)[i]) : static_cast<double>(i));
+    const auto values = std::make_shared<const detail::value_list<T>>(std::move(once));
+    coordinate c;
+    c.name = name;
+    c.ordered = ordered;
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      c.values.push_back(ordered ? *number((*values)[i]) : static_cast<double>(i));
+      if (!ordered) c.labels.push_back(to_string(detail::to_value(static_cast<T>((*values)[i]))));
+    }
     parameter q;
     q.name = std::move(name);
     q.identity = id;
     q.first = coordinates_.size();
-    std::shared_ptr<const std::vector<T>> values = std::move(list);
     q.values = values;
+    const detail::value_reader<T> read{values, q.first};
     const auto at = q.first;
-    q.write = [values, at, access](Config& config, const int* p) { access.set(config, (*values)[static_cast<std::size_t>(p[at])]); };
+    q.write = [read, access](Config& config, const int* p) { access.set(config, read(p)); };
     q.read = [values, at, access, ordered](const Config& config, int* p, bool exactly) {
       const T v = access.get(config);
       const auto it = std::find(values->begin(), values->end(), v);
@@ -446,7 +517,10 @@ class space {
       p[at] = 0;
       const auto wanted = number(v);
       if (!ordered || !wanted) return true;
-      const auto far = [&](int i) { return std::fabs(*number((*values)[static_cast<std::size_t>(i)]) - *wanted); };
+      const auto far = [&](int i) {
+        const double x = *number((*values)[static_cast<std::size_t>(i)]);
+        return x < *wanted ? *wanted - x : x - *wanted;
+      };
       for (int i = 1; i < static_cast<int>(values->size()); ++i)
         if (far(i) < far(p[at])) p[at] = i;
       return true;
@@ -454,7 +528,7 @@ class space {
     q.show = [access](const Config& config) { return detail::to_value(access.get(config)); };
     q.parse = [values, at](const value& v, int* p) {
       for (std::size_t i = 0; i < values->size(); ++i)
-        if (detail::to_value((*values)[i]) == v) {
+        if (detail::to_value(static_cast<T>((*values)[i])) == v) {
           p[at] = static_cast<int>(i);
           return true;
         }
@@ -465,11 +539,14 @@ class space {
   }
 
   template <class Set, class Get>
-  space& add_tile(std::string name, const std::string& id, std::int64_t extent, std::size_t levels, const Set& set,
-                  const Get& get) {
+  space& add_tile(std::string name, const std::string& id, std::int64_t extent, std::size_t levels, std::int64_t most,
+                  const Set& set, const Get& get) {
     declare(name, id);
     if (extent < 1) throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) + ", below 1");
     if (levels < 1) throw std::invalid_argument("space: tile axis '" + name + "' has no levels");
+    if (extent > most)
+      throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) +
+                                  ", which its factors can't hold");
     const auto list = std::make_shared<const std::vector<std::int64_t>>(tileseek::divisors(extent).values);
     const detail::tile_reader reader{list, {name, extent, coordinates_.size(), levels}};
     parameter q;
@@ -480,35 +557,28 @@ class space {
     q.values = list;
     q.is_tile = true;
     q.write = [reader, set](Config& c, const int* p) {
-      std::vector<std::int64_t> f;
-      for (std::size_t l = 0; l < reader.axis.levels; ++l) f.push_back(reader.factor(p, l));
+      std::vector<std::int64_t> f(reader.axis.levels);
+      reader.factors(p, f.data());
       set(c, f);
     };
+    // Inexactly, each inner factor becomes the nearest divisor, and the outermost what is left.
     const auto read = [reader](const std::vector<std::int64_t>& f, int* p, bool exactly) {
       if (f.size() != reader.axis.levels) return false;
-      std::int64_t product = 1;
+      const auto& all = *reader.divisors;
+      std::int64_t left = reader.axis.extent;
       for (std::size_t l = 1; l < f.size(); ++l) {
-        const auto it = std::lower_bound(reader.divisors->begin(), reader.divisors->end(), f[l]);
-        const bool found = it != reader.divisors->end() && *it == f[l];
-        if (exactly && !found) return false;
-        p[reader.axis.first + l - 1] =
-            static_cast<int>(std::min(it, std::prev(reader.divisors->end())) - reader.divisors->begin());
-        product = found && product <= reader.axis.extent ? product * f[l] : product;
-      }
-      return !exactly || (f[0] > 0 && product <= reader.axis.extent && product * f[0] == reader.axis.extent);
-    };
-    q.read = [read, get](const Config& c, int* p, bool exactly) {
-      if constexpr (named) {
-        // A run-time configuration that does not name the axis: all of the extent in the outermost level.
-        try {
-          return read(get(c), p, exactly);
-        } catch (const std::exception&) {
-          return !exactly;
+        auto it = std::lower_bound(all.begin(), all.end(), f[l]);
+        if (exactly) {
+          if (it == all.end() || *it != f[l] || left % f[l] != 0) return false;
+          left /= f[l];
+        } else if (it == all.end() || (it != all.begin() && f[l] - *std::prev(it) <= *it - f[l])) {
+          --it;
         }
-      } else {
-        return read(get(c), p, exactly);
+        p[reader.axis.first + l - 1] = static_cast<int>(it - all.begin());
       }
+      return !exactly || f[0] == left;
     };
+    q.read = [read, get](const Config& c, int* p, bool exactly) { return read(get(c), p, exactly); };
     q.show = [get](const Config& c) { return value(get(c)); };
     q.parse = [read](const value& v, int* p) {
       const auto* f = std::get_if<std::vector<std::int64_t>>(&v.get());
@@ -521,103 +591,144 @@ class space {
     return *this;
   }
 
-  /// The parameter with this identity. @throws std::invalid_argument  there is none
-  [[nodiscard]] const parameter& find(const std::string& id) const {
+  /// The parameter with this identity. `who` reads it.
+  /// @throws std::invalid_argument  there is none
+  [[nodiscard]] const parameter& find(const std::string& id, const std::string& who) const {
     for (const auto& q : parameters_)
       if (q.identity == id) return q;
-    throw std::invalid_argument("space: a rule or domain reads " + (named ? "'" + id + "', which" : std::string("a member that")) +
-                                " is no parameter; add it before what reads it");
+    std::string known;
+    for (const auto& q : parameters_) known += (known.empty() ? "" : ", ") + q.name;
+    throw std::invalid_argument("space: " + who + " reads " + (named ? "'" + id + "', which" : std::string("a member that")) +
+                                " is no parameter; add it before what reads it (there are: " +
+                                (known.empty() ? "none" : known) + ")");
   }
 
-  [[nodiscard]] static tile_axis axis_of(const parameter& q, std::int64_t extent) {
-    return {q.name, extent, q.first, q.coordinates + 1};
-  }
-
-  static void read_all(const parameter& q, std::vector<std::size_t>& scope) {
-    for (std::size_t i = 0; i < q.coordinates; ++i) scope.push_back(q.first + i);
-  }
-
-  [[nodiscard]] detail::tile_reader tile_reader_of(const parameter& q) const {
+  [[nodiscard]] static detail::tile_reader tile_reader_of(const parameter& q) {
     auto list = std::static_pointer_cast<const std::vector<std::int64_t>>(q.values);
     const auto extent = list->back();
-    return {std::move(list), axis_of(q, extent)};
+    return {std::move(list), {q.name, extent, q.first, q.coordinates + 1}};
+  }
+  template <class T>
+  [[nodiscard]] static detail::value_reader<T> value_reader_of(const parameter& q) {
+    return {std::static_pointer_cast<const detail::value_list<T>>(q.values), q.first};
   }
 
   template <class T>
-  [[nodiscard]] auto reader(T Config::*member, std::vector<std::size_t>& scope) const {
-    const auto& q = find(identity(member));
-    read_all(q, scope);
-    return detail::value_reader<T>{std::static_pointer_cast<const std::vector<T>>(q.values), q.first};
+  [[nodiscard]] auto reader(T Config::*member, const std::string& who) const {
+    return value_reader_of<T>(find(identity(member), who));
   }
   template <class I, std::size_t L>
-  [[nodiscard]] auto reader(std::array<I, L> Config::*member, std::vector<std::size_t>& scope) const {
-    const auto& q = find(identity(member));
-    read_all(q, scope);
-    return detail::tile_array_reader<I, L>{tile_reader_of(q)};
+  [[nodiscard]] auto reader(std::array<I, L> Config::*member, const std::string& who) const {
+    return detail::tile_array_reader<I, L>{tile_reader_of(find(identity(member), who))};
   }
   template <class I, std::size_t L>
-  [[nodiscard]] auto reader(const tile_level<std::array<I, L> Config::*>& one, std::vector<std::size_t>& scope) const {
-    return level_reader<I>(find(identity(one.axis)), one.level, one.view, scope);
+  [[nodiscard]] auto reader(const tile_level<std::array<I, L> Config::*>& one, const std::string& who) const {
+    return level_reader<I>(find(identity(one.axis), who), one.level, one.view, who);
   }
-  [[nodiscard]] auto reader(const std::string& name, std::vector<std::size_t>& scope) const {
-    const auto& q = find(name);
-    read_all(q, scope);
-    std::function<value(const int*)> read;
-    if (q.is_tile)
-      read = detail::tile_value_reader{tile_reader_of(q)};
-    else
-      read = detail::value_reader<value>{std::static_pointer_cast<const std::vector<value>>(q.values), q.first};
-    return read;
+  [[nodiscard]] detail::named_reader reader(const std::string& name, const std::string& who) const {
+    const auto& q = find(name, who);
+    if (q.is_tile) return {{}, tile_reader_of(q), true};
+    return {value_reader_of<value>(q), {}, false};
   }
   template <std::convertible_to<std::string> Name>
-  [[nodiscard]] auto reader(const tile_level<Name>& one, std::vector<std::size_t>& scope) const {
-    return level_reader<std::int64_t>(find(std::string(one.axis)), one.level, one.view, scope);
+  [[nodiscard]] auto reader(const tile_level<Name>& one, const std::string& who) const {
+    return level_reader<std::int64_t>(find(std::string(one.axis), who), one.level, one.view, who);
   }
 
   template <class I>
-  [[nodiscard]] detail::tile_level_reader<I> level_reader(const parameter& q, std::size_t level, tile_view view,
-                                                          std::vector<std::size_t>& scope) const {
-    if (!q.is_tile) throw std::invalid_argument("space: parameter '" + q.name + "' is no tile axis and has no levels");
+  [[nodiscard]] static detail::tile_level_reader<I> level_reader(const parameter& q, std::size_t level, tile_view view,
+                                                                 const std::string& who) {
+    if (!q.is_tile)
+      throw std::invalid_argument("space: " + who + " reads a level of parameter '" + q.name + "', which is no tile axis");
     if (level > q.coordinates)
-      throw std::invalid_argument("space: tile axis '" + q.name + "' has no level " + std::to_string(level));
-    if (!(level == 0 && view == tile_view::inclusive)) {
-      const std::size_t from = level == 0 ? 0 : level - 1;
-      const std::size_t to = level == 0 || view == tile_view::inclusive ? q.coordinates : level;
-      for (std::size_t i = from; i < to; ++i) scope.push_back(q.first + i);
+      throw std::invalid_argument("space: " + who + " reads level " + std::to_string(level) + " of tile axis '" + q.name +
+                                  "', whose levels are 0 to " + std::to_string(q.coordinates));
+    const detail::tile_reader tile = tile_reader_of(q);
+    const std::size_t end = q.first + q.coordinates;
+    if (level > 0) {
+      const std::size_t at = q.first + level - 1;
+      return {tile.divisors, at, view == tile_view::factor ? at + 1 : end, tile.axis.extent, false};
     }
-    detail::tile_level_reader<I> r;
-    static_cast<detail::tile_reader&>(r) = tile_reader_of(q);
-    r.level = level;
-    r.view = view;
-    return r;
+    return {tile.divisors, q.first, view == tile_view::factor ? end : q.first, tile.axis.extent, true};
   }
 
   template <class F, class... Readers>
-  [[nodiscard]] static lattice_rule bind(std::string why, F holds, std::vector<std::size_t>& scope, Readers... readers) {
+  [[nodiscard]] static lattice_rule bind(std::string why, F holds, Readers... readers) {
     static_assert(std::is_invocable_r_v<bool, const F&, std::invoke_result_t<const Readers&, const int*>...>,
                   "tileseek::space::where: the rule is not a predicate of the values of the members it names, in their order");
-    std::sort(scope.begin(), scope.end());
-    scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
-    return {std::move(why), std::move(scope),
-            [holds = std::move(holds), ... read = std::move(readers)](const int* p) { return static_cast<bool>(holds(read(p)...)); }};
+    lattice_rule rule;
+    rule.why = std::move(why);
+    (readers.note(rule.coordinates, rule.terms), ...);
+    unite(rule.coordinates);
+    rule.holds = [holds, readers...](const int* p) { return static_cast<bool>(holds(readers(p)...)); };
+    if (std::none_of(rule.terms.begin(), rule.terms.end(), [](const rule_term& t) { return t.inclusive; })) {
+      rule.terms.clear();
+    } else {
+      std::size_t slot = 0;
+      (readers.renumber(slot), ...);
+    }
+    rule.scan = [holds = std::move(holds), ... read = std::move(readers)](int* arguments, std::size_t slot, int from, int to,
+                                                                          char* allowed) {
+      for (int v = from; v < to; ++v) {
+        if (!allowed[v]) continue;
+        arguments[slot] = v;
+        allowed[v] = static_cast<bool>(holds(read(arguments)...));
+      }
+    };
+    return rule;
+  }
+
+  /// A rule over the whole configuration as one over all coordinates.
+  [[nodiscard]] lattice_rule of_whole(const user_rule& r) const {
+    lattice_rule out;
+    out.why = r.on_values.why;
+    std::vector<std::size_t> parameter_at;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) parameter_at.insert(parameter_at.end(), parameters_[i].coordinates, i);
+    for (std::size_t d = 0; d < coordinates_.size(); ++d) out.coordinates.push_back(d);
+    out.holds = [holds = r.whole, parameters = parameters_, start = start_](const int* p) {
+      Config c = start;
+      for (const auto& q : parameters) q.write(c, p);
+      return holds(c);
+    };
+    out.scan = [holds = r.whole, parameters = parameters_, start = start_, parameter_at](int* p, std::size_t slot, int from,
+                                                                                         int to, char* allowed) {
+      while (from < to && !allowed[from]) ++from;  // the others may make no sense in this place
+      if (from == to) return;
+      p[slot] = from;
+      Config c = start;
+      for (const auto& q : parameters) q.write(c, p);
+      for (int v = from; v < to; ++v) {
+        if (!allowed[v]) continue;
+        p[slot] = v;
+        parameters[parameter_at[slot]].write(c, p);
+        allowed[v] = holds(c);
+      }
+    };
+    return out;
+  }
+
+  static void unite(std::vector<std::size_t>& coordinates) {
+    std::sort(coordinates.begin(), coordinates.end());
+    coordinates.erase(std::unique(coordinates.begin(), coordinates.end()), coordinates.end());
   }
 
   template <class T, class F, class... Members>
   space& add_computed(std::string name, const std::string& id, accessor<T> access, const F& of, Members... from) {
     declare(name, id);
-    std::vector<std::size_t> scope;
-    const auto domain_at = bind_domain<T>(name, of, reader(from, scope)...);
-    std::sort(scope.begin(), scope.end());
-    scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
+    const std::string reads = "the domain of parameter '" + name + "'";
+    const auto bound = bind_domain<T>(name, of, reader(from, reads)...);
+    const auto& domain_at = bound.first;
+    const std::vector<std::size_t>& scope = bound.second;
     // All values that any feasible combination of the earlier parameters allows, and for each combination which.
-    std::size_t combinations = 1;
-    for (const auto c : scope) combinations *= coordinates_[c].values.size();
-    constexpr std::size_t most = 1'000'000;
-    if (combinations > most)
-      throw std::invalid_argument("space: the values of parameter '" + name + "' depend on " + std::to_string(combinations) +
+    constexpr double most = 1e6;
+    double count = 1;
+    for (const auto c : scope) count *= static_cast<double>(coordinates_[c].values.size());
+    if (count > most)
+      throw std::invalid_argument("space: the values of parameter '" + name + "' depend on " + shortest(count) +
                                   " combinations of earlier ones; let them depend on fewer, or use a rule");
+    const auto combinations = static_cast<std::size_t>(count);
     std::vector<std::vector<T>> allowed(combinations);
-    auto all = std::make_shared<std::vector<T>>();
+    detail::value_list<T> all;
     point p(coordinates_.size(), 0);
     bool ordered = true;
     for (std::size_t k = 0; k < combinations; ++k) {
@@ -631,36 +742,44 @@ class space {
       ordered = ordered && d.ordered;
       allowed[k] = std::move(d.values);
       for (const auto& v : allowed[k])
-        if (std::find(all->begin(), all->end(), v) == all->end()) all->push_back(v);
+        if (std::find(all.begin(), all.end(), v) == all.end()) all.push_back(v);
     }
     std::vector<std::size_t> extents;
     for (const auto c : scope) extents.push_back(coordinates_[c].values.size());
     const auto here = coordinates_.size();
-    install<T>(name, id, all, ordered, std::move(access));
-    const auto table = std::make_shared<std::vector<std::vector<bool>>>(combinations, std::vector<bool>(all->size(), false));
+    install<T>(name, id, std::move(all), ordered, std::move(access));
+    const auto& values = *std::static_pointer_cast<const detail::value_list<T>>(parameters_.back().values);
+    const auto table = std::make_shared<std::vector<std::vector<bool>>>(combinations, std::vector<bool>(values.size(), false));
     for (std::size_t k = 0; k < combinations; ++k)
       for (const auto& v : allowed[k])
-        (*table)[k][static_cast<std::size_t>(std::find(all->begin(), all->end(), v) - all->begin())] = true;
-    std::vector<std::size_t> reads = scope;
-    reads.push_back(here);
-    rules_.push_back({"'" + name + "' has a value that its parameters allow", std::move(reads),
-                      [scope, extents, table, here](const int* q) {
-                        std::size_t k = 0;
-                        for (std::size_t i = scope.size(); i-- > 0;) k = k * extents[i] + static_cast<std::size_t>(q[scope[i]]);
-                        return static_cast<bool>((*table)[k][static_cast<std::size_t>(q[here])]);
-                      }});
+        (*table)[k][static_cast<std::size_t>(std::find(values.begin(), values.end(), v) - values.begin())] = true;
+    lattice_rule rule;
+    rule.why = "'" + name + "' has a value that the parameters it depends on allow";
+    rule.coordinates = scope;
+    rule.coordinates.push_back(here);
+    rule.holds = [scope, extents, table, here](const int* q) {
+      std::size_t k = 0;
+      for (std::size_t i = scope.size(); i-- > 0;) k = k * extents[i] + static_cast<std::size_t>(q[scope[i]]);
+      return static_cast<bool>((*table)[k][static_cast<std::size_t>(q[here])]);
+    };
+    rules_.push_back({std::move(rule), nullptr});
     return *this;
   }
 
   template <class T, class F, class... Readers>
   [[nodiscard]] static auto bind_domain(const std::string& name, const F& of, Readers... readers) {
-    return [name, of, ... read = std::move(readers)](const int* p) {
+    std::vector<std::size_t> scope;
+    std::vector<rule_term> terms;
+    (readers.note(scope, terms), ...);
+    unite(scope);
+    auto domain_at = [name, of, ... read = std::move(readers)](const int* p) {
       const auto d = of(read(p)...);
       domain<T> out;
       out.ordered = d.ordered;
       for (const auto& v : d.values) out.values.push_back(convert<T>(name, v));
       return out;
     };
+    return std::pair{std::move(domain_at), std::move(scope)};
   }
 
   /// Whether the tile axes and rules that lie wholly inside these coordinates allow the point.
@@ -675,15 +794,16 @@ class space {
         left /= f;
       }
     }
-    return std::all_of(rules_.begin(), rules_.end(), [&](const lattice_rule& r) {
-      return !std::all_of(r.coordinates.begin(), r.coordinates.end(), inside) || r.holds(p.data());
+    return std::all_of(rules_.begin(), rules_.end(), [&](const user_rule& r) {
+      const auto& reads = r.on_values.coordinates;
+      return r.whole || !std::all_of(reads.begin(), reads.end(), inside) || r.on_values.holds(p.data());
     });
   }
 
   std::vector<parameter> parameters_;
   std::vector<coordinate> coordinates_;
   std::vector<tile_axis> tiles_;
-  std::vector<lattice_rule> rules_;
+  std::vector<user_rule> rules_;
   Config start_{};
   mutable std::shared_ptr<const tileseek::lattice> compiled_;
 };

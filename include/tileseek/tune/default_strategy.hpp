@@ -11,7 +11,7 @@ namespace tileseek {
 /// tune() with dynamic_gradient in its default form.
 template <class Config, class M>
 [[nodiscard]] result<Config> tune(const space<Config>& of, M&& measurer, options<Config> choices = {}) {
-  return tune(of, std::forward<M>(measurer), std::move(choices), dynamic_gradient{});
+  return tune(of, std::forward<M>(measurer), std::move(choices), dynamic_gradient<>{});
 }
 
 }  // namespace tileseek

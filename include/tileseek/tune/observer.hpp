@@ -24,12 +24,15 @@ template <class T>
 concept HasOnFinish = requires(T& t, const progress& p, stop s) { t.on_finish(p, s); };
 }  // namespace detail
 
-/// Any object with at least one of these members, held by value:
+/// Any object with at least one of these members, held by value (copies of an observer share it):
 ///
 ///   void on_trial(const named_values& configuration, const measurement& result);   each result as it comes
 ///   void or bool on_batch(const progress& now);                                    after a tell; true asks to stop
 ///   void on_note(std::string_view text);                                           something worth saying
 ///   void on_finish(const progress& now, stop why);                                 once, at the end
+///
+/// Results that a resumed run takes from its log are shown like those of the first run, so that an observer that stops a run
+/// stops it at the same place; `now.replayed` tells how many they are.
 class observer {
  public:
   template <class T>
@@ -40,7 +43,15 @@ class observer {
                   "tileseek::observer: it has none of on_trial(const named_values&, const measurement&), "
                   "on_batch(const progress&), on_note(std::string_view), on_finish(const progress&, stop), so that nothing would "
                   "ever reach it");
+    if constexpr (detail::HasOnBatch<W>) {
+      using answer = decltype(std::declval<W&>().on_batch(std::declval<const progress&>()));
+      static_assert(std::same_as<answer, void> || std::same_as<answer, bool>,
+                    "tileseek::observer: on_batch returns nothing, or a bool: true asks the run to stop");
+    }
   }
+
+  /// Whether on_trial() reaches anything.
+  [[nodiscard]] bool sees_trials() const { return held_->sees_trials(); }
 
   void on_trial(const named_values& c, const measurement& m) const { held_->on_trial(c, m); }
   [[nodiscard]] bool on_batch(const progress& p) const { return held_->on_batch(p); }
@@ -53,6 +64,7 @@ class observer {
     base(const base&) = delete;
     base& operator=(const base&) = delete;
     virtual ~base() = default;
+    [[nodiscard]] virtual bool sees_trials() const = 0;
     virtual void on_trial(const named_values& c, const measurement& m) = 0;
     [[nodiscard]] virtual bool on_batch(const progress& p) = 0;
     virtual void on_note(std::string_view s) = 0;
@@ -62,6 +74,7 @@ class observer {
   struct holder final : base {
     template <class U>
     explicit holder(U&& u) : it(std::forward<U>(u)) {}
+    [[nodiscard]] bool sees_trials() const override { return detail::HasOnTrial<T>; }
     void on_trial([[maybe_unused]] const named_values& c, [[maybe_unused]] const measurement& m) override {
       if constexpr (detail::HasOnTrial<T>) it.on_trial(c, m);
     }

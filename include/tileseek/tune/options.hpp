@@ -1,15 +1,18 @@
 #pragma once
 // All that can be chosen about a run, in one place.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tileseek/core/format.hpp>
 #include <tileseek/core/measurement.hpp>
 #include <tileseek/core/value.hpp>
 #include <tileseek/measure/measurer.hpp>
@@ -49,8 +52,22 @@ struct options {
   std::vector<rival> rivals{};    ///< further contestants
   verbosity progress = verbosity::automatic;  ///< what is printed on standard error
   std::vector<observer> observers{};
-  bool catch_interrupt = true;  ///< Ctrl-C ends the run and returns the best so far
+  bool catch_interrupt = true;  ///< Ctrl-C ends the run and returns the best so far (see interrupt_guard)
   named_values conditions{};      ///< what else the log's first line should say about this run
 };
+
+namespace detail {
+/// @throws std::invalid_argument  an option has no meaning. Budgets say so themselves
+template <class Config>
+[[gnu::cold]] void check(const options<Config>& o) {
+  check(o.timing);
+  if (!(o.flop >= 0 && std::isfinite(o.flop)))
+    throw std::invalid_argument(concat({"options: flop is ", o.flop, "; give the operations of one run, or 0"}));
+  if (!(o.final_seconds >= 0))
+    throw std::invalid_argument(concat({"options: final_seconds is ", o.final_seconds, "; give 0 or more"}));
+  for (const auto& r : o.rivals)
+    if (!r.measure) throw std::invalid_argument(concat({"options: rival '", r.name, "' has nothing to measure"}));
+}
+}  // namespace detail
 
 }  // namespace tileseek

@@ -2,13 +2,16 @@
 // What a run found, and how far it can be trusted. It prints itself.
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tileseek/core/format.hpp>
@@ -26,6 +29,22 @@ struct compared {
   double seconds = std::numeric_limits<double>::infinity();  ///< median over the rounds
   comparison against;         ///< ratio > 1: the winner is that many times faster
 };
+
+namespace detail {
+/// 349,853 or 1.23e+18
+[[nodiscard, gnu::cold]] inline std::string show_size(double size) {
+  if (size < 1e15) return show_count(static_cast<std::uint64_t>(size));
+  std::array<char, 32> buffer{};
+  return {buffer.data(),
+          std::to_chars(buffer.data(), buffer.data() + buffer.size(), size, std::chars_format::scientific, 2).ptr};
+}
+
+[[nodiscard, gnu::cold]] inline std::string line_of(const compared& c) {
+  if (!std::isfinite(c.against.ratio)) return concat({show_seconds(c.seconds), ", no valid time"});
+  return concat({show_seconds(c.seconds), ", the best is ", fixed(c.against.ratio, 3), " x as fast [",
+                 fixed(c.against.range.low, 3), ", ", fixed(c.against.range.high, 3), "]: ", to_string(c.against.says)});
+}
+}  // namespace detail
 
 /// The outcome of a run.
 template <class Config>
@@ -49,7 +68,7 @@ struct result {
   std::size_t measured = 0;   ///< of them, measured now
   std::size_t known = 0;      ///< results told before the first trial (warm start, other runs in the log)
   std::array<std::size_t, status_count> by_status{};  ///< trials by how they ended
-  stop stopped = stop::running;
+  stop stopped = stop::running;  ///< running: a loop of your own ended it first
   double seconds = 0;         ///< of tuning, without the contest
   double space_size = 0;      ///< configurations in the space
   bool space_counted = true;  ///< whether space_size is exact
@@ -68,48 +87,35 @@ struct result {
   friend std::ostream& operator<<(std::ostream& out, const result& r) { return out << r.text(); }
 
   /// What operator<< prints.
-  [[nodiscard]] std::string text() const {
+  [[nodiscard, gnu::cold]] std::string text() const {
     std::string s;
+    const auto add = [&s](std::initializer_list<detail::piece> pieces) {
+      for (const auto& p : pieces) p.append_to(s);
+    };
     if (best) {
-      s += "best       " + to_string(best_values) + "\n";
-      s += "time       " + show_seconds(median_seconds);
+      add({"best       ", to_string(best_values), "\ntime       ", show_seconds(median_seconds)});
       if (rounds > 0 || interval_coverage >= 0.95)
-        s += " [" + show_seconds(seconds_interval.low) + ", " + show_seconds(seconds_interval.high) + "]";
-      if (rounds > 0) s += ", median of " + std::to_string(rounds) + " interleaved rounds";
-      if (flop > 0) s += ", " + fixed(gflops(), 1) + " GFLOP/s";
-      s += "\n";
-      if (untuned_compared) s += "default    " + line(*untuned_compared) + " (" + to_string(untuned_values) + ")\n";
-      if (runner_up) s += "runner-up  " + line(*runner_up) + " (" + runner_up->name + ")\n";
-      for (const auto& v : rivals) s += "rival      " + v.name + ": " + line(v) + "\n";
+        add({" [", show_seconds(seconds_interval.low), ", ", show_seconds(seconds_interval.high), "]"});
+      if (rounds > 0) add({", median of ", rounds, " interleaved rounds"});
+      if (flop > 0) add({", ", fixed(gflops(), 1), " GFLOP/s"});
+      if (untuned_compared)
+        add({"\ndefault    ", detail::line_of(*untuned_compared), " (", to_string(untuned_values), ")"});
+      if (runner_up) add({"\nrunner-up  ", detail::line_of(*runner_up), " (", runner_up->name, ")"});
+      for (const auto& v : rivals) add({"\nrival      ", v.name, ": ", detail::line_of(v)});
     } else {
-      s += "best       none: no configuration was valid\n";
+      add({"best       none: ", trials + known == 0 ? "nothing was measured" : "no configuration was valid"});
     }
-    s += "trials     " + show_count(trials) + " of " + (space_counted ? "" : "about ") + show_size(space_size) + " configurations";
-    s += ", " + std::to_string(measured) + " measured, " + std::to_string(replayed) + " from the log";
-    if (known > 0) s += ", " + std::to_string(known) + " known before";
-    s += "\n";
-    std::string failures;
+    add({"\ntrials     ", show_count(trials), " of ", space_counted ? "" : "about ", detail::show_size(space_size),
+         " configurations, ", measured, " measured, ", replayed, " from the log"});
+    if (known > 0) add({", ", known, " known before"});
+    const char* before = "\nnot ok     ";
     for (std::size_t i = 1; i < status_count; ++i)
-      if (by_status[i] > 0)
-        failures += (failures.empty() ? "" : ", ") + std::string(to_string(static_cast<status>(i))) + " " + std::to_string(by_status[i]);
-    if (!failures.empty()) s += "not ok     " + failures + "\n";
-    s += "search     " + strategy + ", seed " + std::to_string(seed) + ", " + show_clock(seconds) + ", stopped by " + to_string(stopped) + "\n";
-    if (!log.empty()) s += "log        " + log + "\n";
-    for (const auto& n : notes) s += "note       " + n + "\n";
-    if (!s.empty()) s.pop_back();
+      if (by_status[i] > 0) add({std::exchange(before, ", "), to_string(static_cast<status>(i)), " ", by_status[i]});
+    add({"\nsearch     ", strategy, ", seed ", seed, ", ", show_clock(seconds), ", ",
+         stopped == stop::running ? "not run to its end" : "stopped by ", stopped == stop::running ? "" : to_string(stopped)});
+    if (!log.empty()) add({"\nlog        ", log});
+    for (const auto& n : notes) add({"\nnote       ", n});
     return s;
-  }
-
- private:
-  [[nodiscard]] static std::string show_size(double size) {
-    if (size < 1e15) return show_count(static_cast<std::uint64_t>(size));
-    return shortest(std::round(size / std::pow(10, std::floor(std::log10(size)) - 2)) * std::pow(10, std::floor(std::log10(size)) - 2));
-  }
-  [[nodiscard]] static std::string line(const compared& c) {
-    std::string s = show_seconds(c.seconds);
-    if (!std::isfinite(c.against.ratio)) return s + ", no valid time";
-    s += ", the best is " + fixed(c.against.ratio, 3) + " x as fast [" + fixed(c.against.range.low, 3) + ", " + fixed(c.against.range.high, 3) + "]";
-    return s + (c.against.says == verdict::cannot_tell ? ": can't tell" : std::string(": ") + to_string(c.against.says));
   }
 };
 

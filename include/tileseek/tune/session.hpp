@@ -10,17 +10,21 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <tileseek/core/format.hpp>
+#include <tileseek/measure/contest.hpp>
+#include <tileseek/measure/measurer.hpp>
+#include <tileseek/record/journal.hpp>
+#include <tileseek/report/progress.hpp>
 #include <tileseek/search/any_strategy.hpp>
 #include <tileseek/space/space.hpp>
 #include <tileseek/tune/interrupt.hpp>
@@ -32,7 +36,7 @@ namespace tileseek {
 
 namespace detail {
 /// The compiler that built the caller, for the log.
-[[nodiscard]] constexpr std::string_view compiler() noexcept {
+[[nodiscard]] constexpr const char* compiler() noexcept {
 #if defined(__clang__)
   return "clang " __clang_version__;
 #elif defined(__GNUC__)
@@ -51,30 +55,33 @@ namespace detail {
 template <class Config>
 class session {
  public:
-  /// @throws std::runtime_error  the log is damaged, belongs to another space, or cannot be written
-  session(const space<Config>& of, any_strategy strategy, options<Config> choices = {})
+  /// @throws std::invalid_argument  an option has no meaning
+  /// @throws std::runtime_error     the log is damaged, belongs to another space, or cannot be written
+  [[gnu::cold]] session(const space<Config>& of, any_strategy strategy, options<Config> choices = {})
       : space_(of), strategy_(std::move(strategy)), options_(std::move(choices)), random_(options_.seed) {
+    detail::check(options_);
     budget_ = options_.until;
     if (options_.trials) budget_ = max_trials(*options_.trials) || budget_;
     if (options_.seconds) budget_ = max_seconds(*options_.seconds) || budget_;
-    state_.space_size = space_.approximate_size();
     if (!budget_.limited()) budget_ = max_trials(100);
+    state_.space_size = space_.approximate_size();
     state_.flop = options_.flop;
-    const double limit = budget_.trial_limit(state_);
-    state_.trial_limit = std::isfinite(limit) ? static_cast<std::size_t>(limit) : 0;
+    if (const double limit = budget_.trial_limit(state_); limit < 1e18) state_.trial_limit = static_cast<std::size_t>(limit);
     state_.second_limit = budget_.second_limit();
-    options_.observers.insert(options_.observers.begin(), progress_line(options_.progress));
+    observers_.push_back(progress_line(options_.progress));
+    for (const auto& o : options_.observers) observers_.push_back(o);
+    for (const auto& o : observers_) trials_are_seen_ = trials_are_seen_ || o.sees_trials();
     for (const auto& c : options_.start) {
       if (const auto p = space_.locate(c))
         queue_.push_back(*p);
       else
-        note("start configuration " + space_.describe(c) + " is not in the space; it is left out");
+        note(detail::concat({"start configuration ", space_.describe(c), " is not in the space; it is left out"}));
     }
     for (const auto& [c, m] : options_.warm_start) {
       if (const auto p = space_.locate(c))
-        know({*p, m});
+        know({*p, detail::checked(m)});
       else
-        note("warm-start configuration " + space_.describe(c) + " is not in the space; it is left out");
+        note(detail::concat({"warm-start configuration ", space_.describe(c), " is not in the space; it is left out"}));
     }
     if (options_.log) open_log();
     if (!known_.empty()) strategy_.tell(lattice(), known_);
@@ -83,13 +90,12 @@ class session {
 
   /// The next configurations to measure, at most n; nothing when the run is over (`state()` and `why()` tell the rest).
   /// @pre n > 0, and the whole last batch was told
-  /// @throws std::logic_error  results are missing
-  [[nodiscard]] std::optional<std::vector<Config>> ask(std::size_t n) {
+  /// @throws std::logic_error  results are missing, or the strategy asks what is not in the space
+  [[nodiscard, gnu::cold]] std::optional<std::vector<Config>> ask(std::size_t n) {
     if (open_ > 0)
-      throw std::logic_error("session: ask() while " + std::to_string(open_) + " results of the last batch have not been told");
+      throw std::logic_error(detail::concat({"session: ask() while ", open_, " results of the last batch have not been told"}));
     if (n == 0) throw std::invalid_argument("session: ask(0); ask for at least one configuration");
-    for (std::size_t idle = 0; stopped_ == stop::running; ++idle) {
-      if (check_budget()) break;
+    for (std::size_t idle = 0; !over(); ++idle) {
       // A strategy that asks known points only is answered from memory, but not for ever.
       if (idle >= 1000) {
         stopped_ = stop::stalled;
@@ -97,20 +103,22 @@ class session {
         break;
       }
       const double left = budget_.trial_limit(state_) - static_cast<double>(state_.trials);
-      auto points = next(left < static_cast<double>(n) ? static_cast<std::size_t>(left) : n);
+      const std::size_t most = left < static_cast<double>(n) ? static_cast<std::size_t>(left) : n;
+      auto points = next(most);
       if (points.empty()) {
         stopped_ = stop::exhausted;
         break;
       }
       const auto trials_before = state_.trials;
-      open_batch(std::move(points));
+      open_batch(std::move(points), most);
       if (open_ == 0) {
         if (state_.trials != trials_before) idle = 0;
-        close_batch();
+        close_batch(state_.trials != trials_before);
         continue;
       }
-      if (!replay_.empty()) diverge();
-      if (check_budget()) {  // the clock may have run out in the earlier run, in the middle of this batch
+      if (to_replay_ > 0) diverge();
+      if (over()) {  // the clock may have run out in the earlier run, in the middle of this batch
+        asked_.clear();
         open_ = 0;
         break;
       }
@@ -122,48 +130,43 @@ class session {
   }
 
   /// The result of the i-th configuration that the last ask() returned, as soon as it is there, in any order. It is in the
-  /// log when this returns. When the batch is complete, the strategy is told in the order of the ask.
-  /// @throws std::logic_error  there is no such configuration, or it was told before
-  void tell(std::size_t i, measurement m) {
-    if (i >= asked_.size() || batch_[asked_[i]].answered)
-      throw std::logic_error("session: tell(" + std::to_string(i) + ") of a configuration that is not awaited");
-    auto& e = batch_[asked_[i]];
-    e.answered = true;
-    e.result = std::move(m);
-    if (options_.log) options_.log->append(journal_trial{named(e.at), e.result, elapsed()});
+  /// log when this returns. When the batch is complete, the strategy is told in the order of the ask. A result that claims
+  /// to be valid and has no finite seconds counts as `run_failed`.
+  /// @throws std::logic_error    there is no such configuration, or it was told before
+  /// @throws std::runtime_error  the log cannot be written
+  [[gnu::cold]] void tell(std::size_t i, measurement m) {
+    if (!awaits(i))
+      throw std::logic_error(detail::concat({"session: tell(", i, ") of a configuration that is not awaited"}));
+    const std::size_t at = asked_[i];
+    m = detail::checked(std::move(m));
     state_.seconds = elapsed();
-    count(e.at, e.result);
+    if (log_) log_->append(journal_trial{named(batch_[at].at), m, state_.seconds});
+    asked_[i] = told;
+    batch_[at].result = m;
+    count({batch_[at].at, std::move(m)});
     ++measured_;
-    --open_;
-    if (open_ == 0) close_batch();
+    if (--open_ == 0) close_batch(true);
   }
 
   /// The results of the whole batch, in its order.
   /// @throws std::invalid_argument  not one result for each configuration
-  void tell(std::span<const measurement> results) {
+  [[gnu::cold]] void tell(std::span<const measurement> results) {
     if (results.size() != asked_.size())
-      throw std::invalid_argument("session: " + std::to_string(results.size()) + " results for a batch of " +
-                                  std::to_string(asked_.size()));
+      throw std::invalid_argument(detail::concat({"session: ", results.size(), " results for a batch of ", asked_.size()}));
     for (std::size_t i = 0; i < results.size(); ++i) tell(i, results[i]);
   }
   void tell(const std::vector<measurement>& results) { tell(std::span<const measurement>(results)); }
 
   /// Whether the result of the i-th configuration of the last batch is still missing.
-  [[nodiscard]] bool awaits(std::size_t i) const noexcept { return i < asked_.size() && !batch_[asked_[i]].answered; }
+  [[nodiscard]] bool awaits(std::size_t i) const noexcept { return i < asked_.size() && asked_[i] != told; }
 
-  /// Whether measuring should stop in the middle of a batch: the clock, Ctrl-C.
-  [[nodiscard]] bool should_stop() {
-    if (stopped_ != stop::running) return true;
-    state_.seconds = elapsed();
-    if (options_.catch_interrupt && interrupt_guard::interrupted()) stopped_ = stop::interrupted;
-    if (const auto why = budget_.spent(state_); why == stop::seconds) stopped_ = *why;
-    return stopped_ != stop::running;
-  }
+  /// Whether measuring should stop in the middle of a batch: the budget is spent, or Ctrl-C.
+  [[nodiscard]] bool should_stop() { return over(); }
 
   /// What a measurer should know: the limits with the incumbent.
   [[nodiscard]] timing_limits limits() const {
     timing_limits l = options_.timing;
-    l.incumbent = std::min(l.incumbent, state_.best);
+    l.incumbent = std::fmin(l.incumbent, state_.best);
     return l;
   }
 
@@ -175,46 +178,54 @@ class session {
   [[nodiscard]] const std::vector<trial>& history() const noexcept { return history_; }
 
   /// The k best valid configurations known, warm start included, best first; those over `within` times the best left out.
-  [[nodiscard]] std::vector<trial> best(std::size_t k, double within) const {
-    std::vector<trial> valid;
+  [[nodiscard, gnu::cold]] std::vector<trial> best(std::size_t k, double within) const {
+    std::vector<const trial*> valid;
+    std::vector<double> costs;
     for (const auto* list : {&history_, &known_})
       for (const auto& t : *list)
-        if (t.result.valid() && std::isfinite(t.result.cost()) && t.result.cost() <= within * state_.best) valid.push_back(t);
-    std::stable_sort(valid.begin(), valid.end(), [](const trial& a, const trial& b) { return a.result.cost() < b.result.cost(); });
-    if (valid.size() > k) valid.erase(valid.begin() + static_cast<std::ptrdiff_t>(k), valid.end());
-    return valid;
+        if (const double cost = t.result.valid() ? t.result.cost() : infinite; cost < infinite && cost <= within * state_.best) {
+          valid.push_back(&t);
+          costs.push_back(cost);
+        }
+    std::vector<trial> out;
+    for (const auto i : detail::ascending(costs))
+      if (out.size() < k) out.push_back(*valid[i]);
+    return out;
   }
 
-  /// The contest that the log holds for this number of trials, with contestants of these names and configurations.
-  [[nodiscard]] std::optional<journal_contest> recorded(const std::vector<journal_contestant>& wanted) const {
+  /// The contest that the log holds for this number of trials, with contestants of these names and configurations, if it
+  /// had as many rounds or ended no earlier than this one would.
+  [[nodiscard, gnu::cold]] std::optional<journal_contest> recorded(const std::vector<journal_contestant>& wanted) const {
     for (auto c = contests_.rbegin(); c != contests_.rend(); ++c) {
-      const bool same = c->trials == state_.trials && c->contestants.size() == wanted.size() &&
-                        std::equal(wanted.begin(), wanted.end(), c->contestants.begin(), [](const auto& a, const auto& b) {
-                          return a.name == b.name && a.configuration == b.configuration;
-                        });
-      if (same) return *c;
+      bool same = c->trials == state_.trials && c->contestants.size() == wanted.size() && !wanted.empty();
+      for (std::size_t i = 0; same && i < wanted.size(); ++i)
+        same = c->contestants[i].name == wanted[i].name && c->contestants[i].configuration == wanted[i].configuration &&
+               c->contestants[i].seconds.size() == c->contestants[0].seconds.size();
+      if (same && (c->contestants[0].seconds.size() >= options_.rounds ||
+                   (c->rounds >= options_.rounds && c->limit >= options_.final_seconds)))
+        return *c;
     }
     return std::nullopt;
   }
   void record(const journal_contest& c) {
-    if (options_.log) options_.log->append(c);
+    if (log_) log_->append(c);
   }
 
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
   /// Says something to the observers, and in the result.
-  void note(std::string text) {
-    for (const auto& o : options_.observers) o.on_note(text);
+  [[gnu::cold]] void note(std::string text) {
+    for (const auto& o : observers_) o.on_note(text);
     notes_.push_back(std::move(text));
   }
 
   /// Ends the run, if it has not ended, and tells what it found, as measured during the search. tune() adds the contest.
-  [[nodiscard]] result<Config> finish() {
+  [[nodiscard, gnu::cold]] result<Config> finish() {
     if (!finished_) {
       finished_ = true;
-      if (options_.log && measured_ > 0) options_.log->finish(stopped_, elapsed());
+      if (log_ && measured_ > 0) log_->finish(stopped_, elapsed());
       if (measured_ == 0 && state_.replayed > 0)
-        note("nothing was measured: all " + std::to_string(state_.replayed) + " trials are from the log '" + options_.log->name() + "'");
-      for (const auto& o : options_.observers) o.on_finish(state_, stopped_);
+        note(detail::concat({"nothing was measured: all ", state_.replayed, " trials are from the log '", log_->name(), "'"}));
+      for (const auto& o : observers_) o.on_finish(state_, stopped_);
     }
     result<Config> r;
     if (const auto top = best(1, 1); !top.empty()) {
@@ -222,9 +233,9 @@ class session {
       r.best_point = top.front().at;
       r.best_values = space_.named_values_of(*r.best);
       r.median_seconds = top.front().result.cost();
-      const auto [range, coverage] = median_interval(top.front().result.seconds);
-      r.seconds_interval = range;
-      r.interval_coverage = coverage;
+      const auto middle = median_interval(top.front().result.seconds);
+      r.seconds_interval = middle.range;
+      r.interval_coverage = middle.coverage;
     }
     r.trials = state_.trials;
     r.replayed = state_.replayed;
@@ -238,7 +249,7 @@ class session {
     r.flop = options_.flop;
     r.strategy = strategy_.name();
     r.seed = options_.seed;
-    if (options_.log) r.log = options_.log->name();
+    if (log_) r.log = log_->name();
     r.history = history_;
     r.notes = notes_;
     return r;
@@ -246,10 +257,17 @@ class session {
 
  private:
   using clock = std::chrono::steady_clock;
-  struct entry {
-    point at;
-    bool answered = false;
-    measurement result;
+  static constexpr double infinite = std::numeric_limits<double>::infinity();
+  static constexpr std::size_t told = static_cast<std::size_t>(-1);
+
+  /// What is known of a point.
+  struct knowledge {
+    enum { asked, counted, known, logged } how;  ///< in the open batch; a trial; told at the start; in the log, not asked yet
+    std::size_t place;                           ///< in batch_, history_, known_, logged_
+  };
+  struct logged_trial {
+    trial what;
+    double elapsed;
   };
 
   [[nodiscard]] const tileseek::lattice& lattice() const { return space_.lattice(); }
@@ -257,91 +275,105 @@ class session {
 
   /// Seconds of tuning so far: while the log is replayed, as it was then; afterwards, the earlier runs' time and the clock's.
   [[nodiscard]] double elapsed() const {
-    if (!replay_.empty()) return state_.seconds;
+    if (to_replay_ > 0) return state_.seconds;
     return logged_seconds_ + std::chrono::duration<double>(clock::now() - began_).count();
   }
 
-  [[nodiscard]] bool check_budget() {
+  /// Whether the run has ended or ends here.
+  [[nodiscard, gnu::cold]] bool over() {
+    if (stopped_ != stop::running) return true;
     state_.seconds = elapsed();
-    if (options_.catch_interrupt && interrupt_guard::interrupted()) stopped_ = stop::interrupted;
-    if (stopped_ == stop::running)
-      if (const auto why = budget_.spent(state_)) stopped_ = *why;
+    if (options_.catch_interrupt && interrupt_guard::interrupted())
+      stopped_ = stop::interrupted;
+    else if (const auto why = budget_.spent(state_))
+      stopped_ = *why;
     return stopped_ != stop::running;
   }
 
   /// Points from the queue of start configurations, then from the strategy.
   [[nodiscard]] std::vector<point> next(std::size_t n) {
     std::vector<point> points;
-    for (; !queue_.empty() && points.size() < n; queue_.pop_front()) points.push_back(std::move(queue_.front()));
+    while (started_ < queue_.size() && points.size() < n) points.push_back(queue_[started_++]);
     if (points.empty()) points = strategy_.ask(lattice(), random_, n);
     return points;
   }
 
-  void open_batch(std::vector<point> points) {
+  /// Answers what is known; what is left in asked_ is to be measured.
+  [[gnu::cold]] void open_batch(std::vector<point> points, std::size_t most) {
+    if (points.size() > most)
+      throw std::logic_error(detail::concat({"session: the strategy '", strategy_.name(), "' asked ", points.size(),
+                                             " points when at most ", most, " were wanted"}));
     batch_.clear();
     asked_.clear();
+    std::vector<std::size_t> replayed;
     for (auto& p : points) {
-      entry e{std::move(p), false, {}};
-      if (const auto known = memo_.find(e.at); known != memo_.end()) {
-        e.answered = true;
-        e.result = known->second;
-      } else if (const auto logged = replay_.find(e.at); logged != replay_.end()) {
-        e.answered = true;
-        e.result = std::move(logged->second.result);
-        state_.seconds = logged->second.elapsed;
-        replay_.erase(logged);
-        if (replay_.empty()) began_ = clock::now();
-        ++state_.replayed;
-        count(e.at, e.result);
-      } else if (std::any_of(batch_.begin(), batch_.end(), [&](const entry& other) { return other.at == e.at; })) {
-        continue;  // asked twice in one batch: one answer serves both
-      } else {
+      if (!lattice().feasible(p))
+        throw std::logic_error(
+            detail::concat({"session: the strategy '", strategy_.name(), "' asked a point that is not in the space"}));
+      const auto [it, is_new] = knowledge_.try_emplace(p, knowledge{knowledge::asked, batch_.size()});
+      const auto& [how, place] = it->second;
+      if (is_new)
         asked_.push_back(batch_.size());
+      else if (how == knowledge::asked)
+        continue;  // twice in one batch: one answer serves both
+      trial t{std::move(p), {}};
+      if (how == knowledge::counted) t.result = history_[place].result;
+      if (how == knowledge::known) t.result = known_[place].result;
+      if (how == knowledge::logged) {
+        t.result = logged_[place].what.result;
+        replayed.push_back(place);
       }
-      batch_.push_back(std::move(e));
+      batch_.push_back(std::move(t));
     }
     open_ = asked_.size();
+    std::sort(replayed.begin(), replayed.end());  // counted in the order they were finished
+    for (const auto i : replayed) {
+      state_.seconds = std::fmax(state_.seconds, logged_[i].elapsed);
+      ++state_.replayed;
+      count(std::move(logged_[i].what));
+    }
+    to_replay_ -= replayed.size();
+    if (to_replay_ == 0 && !replayed.empty()) began_ = clock::now();
   }
 
-  void close_batch() {
-    std::vector<trial> done;
-    for (auto& e : batch_) done.push_back({std::move(e.at), std::move(e.result)});
-    const bool measured_some = !asked_.empty();
-    batch_.clear();
+  [[gnu::cold]] void close_batch(bool news) {
     asked_.clear();
-    strategy_.tell(lattice(), done);
-    if (!measured_some) return;  // replayed: nobody needs to see the past again
-    for (const auto& o : options_.observers)
+    strategy_.tell(lattice(), batch_);
+    if (!news) return;
+    for (const auto& o : observers_)
       if (o.on_batch(state_) && stopped_ == stop::running) stopped_ = stop::observer;
   }
 
   /// A trial is finished: counts it once.
-  void count(const point& p, const measurement& m) {
-    memo_.emplace(p, m);
-    history_.push_back({p, m});
+  [[gnu::cold]] void count(trial t) {
+    knowledge_[t.at] = {knowledge::counted, history_.size()};
     ++state_.trials;
-    if (m.outcome != status::ok && m.outcome != status::rejected_early) ++state_.failed;
-    improve(p, m);
-    if (options_.observers.size() > 1) {  // the first is the progress line, which does not look at single trials
-      const auto values = named(p);
-      for (const auto& o : options_.observers) o.on_trial(values, m);
+    if (t.result.outcome != status::ok && t.result.outcome != status::rejected_early) ++state_.failed;
+    improve(t);
+    if (trials_are_seen_) {
+      const auto values = named(t.at);
+      for (const auto& o : observers_) o.on_trial(values, t.result);
     }
+    history_.push_back(std::move(t));
   }
 
-  void improve(const point& p, const measurement& m) {
-    if (!m.valid() || !(m.cost() < state_.best)) return;
-    state_.best = m.cost();
+  void improve(const trial& t) {
+    if (!t.result.valid() || !(t.result.cost() < state_.best)) return;
+    state_.best = t.result.cost();
     state_.last_improvement = state_.trials;
-    state_.best_configuration = to_string(named(p));
+    state_.best_configuration = to_string(named(t.at));
   }
 
-  void know(trial t) {
-    if (!memo_.emplace(t.at, t.result).second) return;
-    improve(t.at, t.result);
+  /// A result that is told and not counted.
+  [[gnu::cold]] void know(trial t) {
+    const auto [it, is_new] = knowledge_.try_emplace(t.at, knowledge{knowledge::known, known_.size()});
+    if (!is_new && it->second.how != knowledge::logged) return;
+    it->second = {knowledge::known, known_.size()};
+    improve(t);
     known_.push_back(std::move(t));
   }
 
-  void open_log() {
+  [[gnu::cold]] void open_log() {
     journal_head head;
     head.task = options_.task;
     head.fingerprint = lattice().fingerprint();
@@ -352,42 +384,45 @@ class session {
     head.batch = options_.batch;
     head.conditions = options_.conditions;
     head.conditions.emplace_back("compiler", value(detail::compiler()));
-    auto content = options_.log->open(head);
+    // Closed with the session, so that the file is free for others even if somebody keeps the journal.
+    log_ = std::shared_ptr<journal>(options_.log.get(), [kept = options_.log](journal* j) { j->close(); });
+    auto content = log_->open(head);
     for (auto& n : content.notes) note(std::move(n));
-    const auto told = known_.size();
+    const auto told_before = known_.size();
     std::size_t lost = 0;
-    for (auto& t : content.earlier) {
-      if (const auto p = space_.locate_named(t.configuration))
-        know({*p, std::move(t.result)});
-      else
-        ++lost;
-    }
-    for (auto& t : content.trials) {
-      if (const auto p = space_.locate_named(t.configuration))
-        replay_.emplace(*p, std::move(t));
-      else
-        ++lost;
-    }
+    for (auto* list : {&content.earlier, &content.trials})
+      for (auto& t : *list) {
+        const auto p = space_.locate_named(t.configuration);
+        if (!p)
+          ++lost;
+        else if (list == &content.earlier)
+          know({*p, std::move(t.result)});
+        else if (knowledge_.try_emplace(*p, knowledge{knowledge::logged, logged_.size()}).second)
+          logged_.push_back({{*p, std::move(t.result)}, t.elapsed});
+      }
+    to_replay_ = logged_.size();
     if (lost > 0)
-      note(std::to_string(lost) + " trials of the log '" + options_.log->name() + "' are not in the space; they are left out");
-    if (known_.size() > told)
-      note(std::to_string(known_.size() - told) + " results of other runs in the log '" + options_.log->name() +
-           "' are told as a warm start");
+      note(detail::concat({lost, " trials of the log '", log_->name(), "' are not in the space; they are left out"}));
+    if (known_.size() > told_before)
+      note(detail::concat({known_.size() - told_before, " results of other runs in the log '", log_->name(),
+                           "' are told as a warm start"}));
     contests_ = std::move(content.contests);
     logged_seconds_ = content.elapsed;
   }
 
   /// The strategy asks what the log does not hold, and the log holds what it did not ask.
-  void diverge() {
-    note("the log '" + options_.log->name() + "' holds " + std::to_string(replay_.size()) +
-         " trials that this run does not ask at this point (another compiler or library version?); they are told as a warm start");
-    std::vector<trial> rest;
-    for (auto& [p, t] : replay_) rest.push_back({p, std::move(t.result)});
-    replay_.clear();
+  [[gnu::cold]] void diverge() {
+    note(detail::concat({"the log '", log_->name(), "' holds ", to_replay_,
+                         " trials that this run does not ask at this point (another compiler or library version?); they are "
+                         "told as a warm start"}));
+    const auto told_before = known_.size();
+    for (auto& t : logged_) {  // what was replayed is moved from
+      const auto it = knowledge_.find(t.what.at);
+      if (it != knowledge_.end() && it->second.how == knowledge::logged) know(std::move(t.what));
+    }
+    to_replay_ = 0;
     began_ = clock::now();
-    std::sort(rest.begin(), rest.end(), [](const trial& a, const trial& b) { return a.at < b.at; });
-    for (const auto& t : rest) know(t);
-    strategy_.tell(lattice(), rest);
+    strategy_.tell(lattice(), std::span<const trial>(known_).subspan(told_before));
   }
 
   space<Config> space_;
@@ -397,20 +432,25 @@ class session {
   rng random_;
   progress state_;
   stop stopped_ = stop::running;
+  bool finished_ = false;
   clock::time_point began_;
   double logged_seconds_ = 0;
-  std::deque<point> queue_;
-  std::unordered_map<point, measurement, point_hash> memo_;
-  std::unordered_map<point, journal_trial, point_hash> replay_;
+  std::vector<observer> observers_;  ///< the progress line, then the options'
+  bool trials_are_seen_ = false;
+  std::vector<point> queue_;  ///< start configurations
+  std::size_t started_ = 0;   ///< of them, asked
+  std::unordered_map<point, knowledge, point_hash> knowledge_;
+  std::vector<logged_trial> logged_;  ///< the log's trials of this run
+  std::size_t to_replay_ = 0;         ///< of them, not asked yet
   std::vector<trial> known_;
   std::vector<trial> history_;
-  std::vector<entry> batch_;        ///< the last ask of the strategy
-  std::vector<std::size_t> asked_;  ///< places in the batch that the caller is to measure
+  std::vector<trial> batch_;        ///< the last ask of the strategy
+  std::vector<std::size_t> asked_;  ///< places in the batch that the caller is to measure; `told` when it has
   std::size_t open_ = 0;            ///< of them, not told yet
   std::size_t measured_ = 0;
   std::vector<journal_contest> contests_;
   std::vector<std::string> notes_;
-  bool finished_ = false;
+  std::shared_ptr<journal> log_;
 };
 
 }  // namespace tileseek

@@ -38,28 +38,32 @@ template <class Config, class M>
   if constexpr (RunAwareMeasurer<M, Config>) {
     return measurer.measure(batch, run);
   } else {
-    auto results = measurer.measure(batch);
-    if (results.size() != batch.size())
-      throw std::logic_error("tileseek::tune: the measurer returned " + std::to_string(results.size()) +
-                             " measurements for a batch of " + std::to_string(batch.size()));
-    return results;
+    return measurer.measure(batch);
   }
 }
 
+/// @throws std::logic_error  the measurer returned another number of results; one that takes part in the run may stop early
+[[gnu::cold]] inline void check_size(std::size_t results, std::size_t batch, bool may_stop) {
+  if (results > batch || (results < batch && !may_stop))
+    throw std::logic_error(
+        concat({"tileseek::tune: the measurer returned ", results, " measurements for a batch of ", batch}));
+}
+
 template <class Config, class M>
-void search(session<Config>& s, M& measurer, std::size_t batch_size) {
+[[gnu::cold]] void search(session<Config>& s, M& measurer, std::size_t batch_size) {
+  measuring run;
+  run.finished = [&s](std::size_t i, const measurement& m) { s.tell(i, m); };
+  run.stop = [&s] { return s.should_stop(); };
   while (const auto batch = s.ask(batch_size)) {
-    measuring run;
     run.limits = s.limits();
-    run.finished = [&s](std::size_t i, const measurement& m) { s.tell(i, m); };
-    run.stop = [&s] { return s.should_stop(); };
     auto results = measure_batch<Config>(measurer, *batch, run);
-    for (std::size_t i = 0; i < results.size() && i < batch->size(); ++i)
+    check_size(results.size(), batch->size(), RunAwareMeasurer<M, Config>);
+    for (std::size_t i = 0; i < results.size(); ++i)
       if (s.awaits(i)) s.tell(i, std::move(results[i]));
     for (std::size_t i = 0; i < batch->size(); ++i)
       if (s.awaits(i)) {
         if (!s.should_stop())
-          throw std::logic_error("tileseek::tune: the measurer left out configuration " + std::to_string(i) + " of its batch");
+          throw std::logic_error(concat({"tileseek::tune: the measurer left out configuration ", i, " of its batch"}));
         return;
       }
   }
@@ -67,29 +71,26 @@ void search(session<Config>& s, M& measurer, std::size_t batch_size) {
 
 /// Measures the best again, interleaved with the untuned configuration and the rivals, and fills in who won.
 template <class Config, class M>
-void hold_contest(session<Config>& s, M& measurer, result<Config>& r) {
+[[gnu::cold]] void hold_contest(session<Config>& s, M& measurer, result<Config>& r) {
   const auto& choices = s.choices();
   const auto& searched = s.searched();
   const auto share = (r.trials + 19) / 20;  // 5 %
-  const auto finalists = s.best(std::max(choices.finalists, share), choices.timing.reject_above);
-  if (finalists.empty()) return;
+  std::vector<point> points{searched.nearest(searched.default_configuration())};
+  for (auto& t : s.best(std::max(choices.finalists, share), choices.timing.reject_above))
+    if (t.at != points.front()) points.push_back(std::move(t.at));
   std::vector<Config> configurations;
-  std::vector<point> points;
-  std::vector<journal_contestant> contestants;
-  const point untuned = searched.nearest(searched.default_configuration());
-  const auto enter = [&](const std::string& name, const point& p) {
-    configurations.push_back(searched.at(p));
-    points.push_back(p);
-    contestants.push_back({name, searched.named_values_of(configurations.back()), {}});
-  };
-  enter("default", untuned);
-  for (const auto& t : finalists)
-    if (t.at != untuned) enter("", t.at);
-  for (const auto& v : choices.rivals) contestants.push_back({v.name, {}, {}});
+  std::vector<journal_contestant> contestants(points.size() + choices.rivals.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    configurations.push_back(searched.at(points[i]));
+    contestants[i].configuration = searched.named_values_of(configurations[i]);
+  }
+  contestants.front().name = "default";
+  for (std::size_t i = 0; i < choices.rivals.size(); ++i) contestants[points.size() + i].name = choices.rivals[i].name;
 
+  const auto interrupted = [&choices] { return choices.catch_interrupt && interrupt_guard::interrupted(); };
   contest_record record;
-  if (const auto recorded = s.recorded(contestants)) {
-    for (const auto& c : recorded->contestants) record.seconds.push_back(c.seconds);
+  if (auto recorded = s.recorded(contestants)) {
+    for (auto& c : recorded->contestants) record.seconds.push_back(std::move(c.seconds));
   } else {
     measuring run;
     run.limits = choices.timing;
@@ -100,50 +101,61 @@ void hold_contest(session<Config>& s, M& measurer, result<Config>& r) {
     record = contest(
         contestants.size(), choices.rounds, random,
         [&](std::size_t i) -> measurement {
-          if (i >= configurations.size()) return choices.rivals[i - configurations.size()].measure(run.limits);
+          if (interrupted()) return failure(status::run_failed, "interrupted");
+          if (i >= points.size()) return guarded([&] { return choices.rivals[i - points.size()].measure(run.limits); });
           auto one = measure_batch<Config>(measurer, std::span<const Config>(&configurations[i], 1), run);
-          return one.empty() ? failure(status::run_failed, "not measured") : std::move(one.front());
+          check_size(one.size(), 1, false);
+          return checked(std::move(one.front()));
         },
         [&](std::size_t rounds) {
-          if (choices.catch_interrupt && interrupt_guard::interrupted()) return false;
-          return rounds < 6 || std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() < choices.final_seconds;
+          return !interrupted() &&
+                 (rounds < 6 || std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() <
+                                    choices.final_seconds);
         });
-    if (record.seconds.front().size() < std::min<std::size_t>(choices.rounds, 6)) return;  // interrupted
+    if (interrupted()) {
+      s.note("the final contest was interrupted; the best is that of the search");
+      return;
+    }
     for (std::size_t i = 0; i < contestants.size(); ++i) contestants[i].seconds = record.seconds[i];
-    s.record({r.trials, contestants});
+    s.record({r.trials, choices.rounds, choices.final_seconds, contestants});
   }
 
-  std::vector<std::size_t> ranking;
-  for (std::size_t i = 0; i < configurations.size(); ++i) ranking.push_back(i);
-  std::stable_sort(ranking.begin(), ranking.end(), [&](auto a, auto b) { return record.median_of(a) < record.median_of(b); });
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < contestants.size(); ++i) medians.push_back(record.median_of(i));
+  const auto ranking = ascending(std::span(medians).first(points.size()));
   const auto winner = ranking.front();
-  if (!std::isfinite(record.median_of(winner))) {
+  if (!std::isfinite(medians[winner])) {
     s.note("every finalist failed when it was measured again");
     return;
   }
   const auto against = [&](std::size_t i, std::string name) {
-    return compared{std::move(name), record.median_of(i), record.compare(winner, i)};
+    return compared{std::move(name), medians[i], record.compare(winner, i)};
   };
   r.best = configurations[winner];
   r.best_point = points[winner];
   r.best_values = contestants[winner].configuration;
-  r.median_seconds = record.median_of(winner);
+  r.median_seconds = medians[winner];
   r.rounds = record.seconds[winner].size();
-  const auto [range, coverage] = median_interval(record.seconds[winner]);
-  r.seconds_interval = range;
-  r.interval_coverage = coverage;
+  std::vector<double> valid;
+  for (const double seconds : record.seconds[winner])
+    if (std::isfinite(seconds)) valid.push_back(seconds);
+  if (valid.size() < r.rounds)
+    s.note(concat({"the winner failed in ", r.rounds - valid.size(), " of ", r.rounds, " rounds of the final contest"}));
+  const auto middle = median_interval(valid);
+  r.seconds_interval = middle.range;
+  r.interval_coverage = middle.coverage;
   r.untuned = configurations.front();
   r.untuned_values = contestants.front().configuration;
   r.untuned_compared = against(0, "default");
-  const auto second = std::find_if(ranking.begin() + 1, ranking.end(), [](std::size_t i) { return i != 0; });
-  if (second != ranking.end()) {
-    r.runner_up = against(*second, to_string(contestants[*second].configuration));
+  for (const auto second : ranking) {
+    if (second == winner || second == 0) continue;
+    r.runner_up = against(second, to_string(contestants[second].configuration));
     if (r.runner_up->against.says == verdict::cannot_tell)
-      s.note("the winner and the runner-up can't be told apart in " + std::to_string(r.rounds) +
-             " rounds; take either, or raise .rounds to " + std::to_string(4 * r.rounds) + " to halve the interval");
+      s.note(concat({"the winner and the runner-up can't be told apart in ", r.rounds,
+                     " rounds; take either, or raise .rounds to ", 4 * r.rounds, " to halve the interval"}));
+    break;
   }
-  for (std::size_t i = 0; i < choices.rivals.size(); ++i)
-    r.rivals.push_back(against(configurations.size() + i, choices.rivals[i].name));
+  for (std::size_t i = points.size(); i < contestants.size(); ++i) r.rivals.push_back(against(i, contestants[i].name));
 }
 
 }  // namespace detail
@@ -160,12 +172,13 @@ template <class Config, class M, class S>
   static_assert(SearchStrategy<std::remove_cvref_t<S>>,
                 "tileseek::tune: a strategy needs ask(const lattice&, rng&, std::size_t) -> std::vector<point> and "
                 "tell(const lattice&, std::span<const trial>) -> void");
-  static_assert(Measurer<measurer_type, Config> || TimedFunction<measurer_type, Config>,
+  constexpr bool measures = Measurer<measurer_type, Config> || RunAwareMeasurer<measurer_type, Config>;
+  static_assert(measures || TimedFunction<measurer_type, Config>,
                 "tileseek::tune: pass a callable of const Config& that returns seconds or a measurement, or an object with "
                 "measure(std::span<const Config>) -> std::vector<measurement>");
   if constexpr (!SearchStrategy<std::remove_cvref_t<S>>) {
     return {};  // said above; no flood of errors from below
-  } else if constexpr (Measurer<measurer_type, Config>) {
+  } else if constexpr (measures) {
     const interrupt_guard guard(choices.catch_interrupt);
     if (choices.batch == 0) choices.batch = detail::preferred_batch(measurer);
     const std::size_t batch = choices.batch;

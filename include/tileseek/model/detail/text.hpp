@@ -51,6 +51,13 @@ class text_writer {
     line();
   }
 
+  /// A text within the text, led by its length.
+  void add(const std::string& inner) {
+    add(inner.size());
+    text_ += '\n';
+    text_ += inner;
+  }
+
   void line() { text_ += '\n'; }
 
   [[nodiscard]] std::string take() && { return std::move(text_); }
@@ -104,6 +111,15 @@ class text_reader {
     const Eigen::MatrixXd m = matrix();
     if (m.cols() != 1) fail("a matrix where a vector should be");
     return m.col(0);
+  }
+
+  /// A text within the text.
+  [[nodiscard]] std::string_view text() {
+    const auto length = number<std::size_t>();
+    if (rest_.empty() || length > rest_.size() - 1) fail("the text ends early");
+    const std::string_view inner = rest_.substr(1, length);
+    rest_.remove_prefix(1 + length);
+    return inner;
   }
 
   void require(bool holds, std::string_view what) const {

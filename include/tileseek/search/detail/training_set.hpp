@@ -112,29 +112,29 @@ class scaled_space {
   std::vector<bool> ordered_;
 };
 
-/// Up to `count` points to begin with, none of them known. Maximin keeps away from what was told before, too.
-[[nodiscard]] inline std::vector<point> first_points(training_set& known, rng& random, std::size_t count, initial_design design) {
-  const lattice& space = known.space();
+/// Up to `count` points to begin with, none of them known; they are marked. Maximin keeps away from `before`, too.
+[[nodiscard]] inline std::vector<point> first_points(const lattice& space, history& memory, std::span<const point> before,
+                                                     rng& random, std::size_t count, initial_design design) {
   std::vector<point> out;
   if (design == initial_design::random) {
     while (out.size() < count) {
-      auto p = known.memory().fresh(space, random);
+      auto p = memory.fresh(space, random);
       if (!p) break;
       out.push_back(std::move(*p));
     }
     return out;
   }
-  constexpr int candidates = 100;  // of 20 to 200 the choice made no difference that could be measured
+  constexpr int draws = 100;  // of 20 to 200 the choice made no difference that could be measured
   const scaled_space scaled(space);
-  std::vector<point> before(known.points().begin(), known.points().end());
+  std::vector<point> taken(before.begin(), before.end());
   while (out.size() < count) {
     std::optional<point> farthest;
     double distance = -1;
-    for (int c = 0; c < candidates && !(farthest && before.empty()); ++c) {
+    for (int i = 0; i < draws && !(farthest && taken.empty()); ++i) {
       point p = space.sample(random);
-      if (known.memory().knows(p)) continue;
+      if (memory.knows(p)) continue;
       double nearest = std::numeric_limits<double>::infinity();
-      for (const auto& q : before) {
+      for (const auto& q : taken) {
         nearest = std::min(nearest, scaled.squared_distance(p, q));
         if (nearest <= distance) break;
       }
@@ -144,28 +144,28 @@ class scaled_space {
       }
     }
     if (farthest)
-      known.memory().mark(*farthest);
+      memory.mark(*farthest);
     else
-      farthest = known.memory().fresh(space, random);
+      farthest = memory.fresh(space, random);
     if (!farthest) break;
-    before.push_back(*farthest);
+    taken.push_back(*farthest);
     out.push_back(std::move(*farthest));
   }
   return out;
 }
 
 /// Up to `count` different feasible points that are not known: all of them when the space has no more than that.
-[[nodiscard]] inline std::vector<point> unknown_points(const training_set& known, rng& random, std::size_t count) {
-  const lattice& space = known.space();
+[[nodiscard]] inline std::vector<point> unknown_points(const lattice& space, const history& memory, rng& random,
+                                                       std::size_t count) {
   std::vector<point> out;
   if (space.rank_end() <= count) {
     for (std::uint64_t r = 0; r < space.rank_end(); ++r)
-      if (auto p = space.unrank(r); p && !known.memory().knows(*p)) out.push_back(std::move(*p));
+      if (auto p = space.unrank(r); p && !memory.knows(*p)) out.push_back(std::move(*p));
     return out;
   }
   std::unordered_set<point, point_hash> drawn;
   for (std::size_t i = 0; i < count; ++i)
-    if (point p = space.sample(random); !known.memory().knows(p) && drawn.insert(p).second) out.push_back(std::move(p));
+    if (point p = space.sample(random); !memory.knows(p) && drawn.insert(p).second) out.push_back(std::move(p));
   return out;
 }
 

@@ -1,9 +1,14 @@
 #pragma once
 // The feasible tuples of one group of coordinates as a reduced ordered multi-valued decision diagram: equal sub-diagrams
-// are stored once, each edge carries the number of tuples up to and including it, so that counting is reading the root,
+// are stored once and each edge carries the number of tuples up to and including it, so that counting is reading the root,
 // and ranking, unranking (hence uniform sampling) and nearest-tuple queries are walks from the root.
-// (Srinivasan, Kam, Malik, Brayton, "Algorithms for discrete function manipulation", ICCAD 1990; the chain of trees of
-// Rasch et al., ATF, TACO 2021, is the same without sharing.)
+//
+// It is built in two steps. Each rule (with the smaller rules that read a part of what it reads) becomes a diagram of its
+// own by trying all values of what it reads, which after reduction knows as little of them as matters: of "the product of
+// four factors is at most 1024" the number of different products is left. Then one walk over all coordinates follows the
+// rules' diagrams and the divisibility of the tile axes side by side; paths that have arrived at the same nodes are one.
+// (Srinivasan, Kam, Malik, Brayton, "Algorithms for discrete function manipulation", ICCAD 1990, whose conjunction this
+// is; the chain of trees of Rasch et al., ATF, TACO 2021, enumerates without sharing.)
 
 #include <algorithm>
 #include <cmath>
@@ -12,26 +17,43 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <tileseek/core/rng.hpp>
+
 namespace tileseek::detail {
 
-/// The values of these coordinates (all indices into `divisors`) multiply to a divisor of the extent.
+/// Numbers of tuples: a group of coupled tile axes easily has more than 2^64.
+__extension__ using wide = unsigned __int128;
+
+/// The values of these neighbouring coordinates (all indices into `divisors`) multiply to a divisor of the extent.
 struct product_rule {
-  std::vector<std::size_t> coordinates;
+  std::size_t first = 0;
+  std::size_t count = 0;
   std::vector<std::int64_t> divisors;
   std::int64_t extent = 1;
 };
 
-/// A black-box condition on some coordinates.
+/// What a condition reads: a coordinate, or, in a product, the index of the product of this and all later coordinates.
+struct diagram_term {
+  std::size_t coordinate = 0;
+  bool inclusive = false;
+  [[nodiscard]] friend bool operator==(const diagram_term&, const diagram_term&) noexcept = default;
+};
+
+/// A condition tried for a whole range of one argument: for from <= v < to, clears allowed[v] if it does not hold with
+/// arguments[slot] = v. One indirect call for many values.
+using scan_function = std::function<void(int* arguments, std::size_t slot, int from, int to, char* allowed)>;
+
+/// A black-box condition, called with an array in which term i is found at `slots[i]`. At least one of `holds` and `scan`.
 struct diagram_rule {
-  const std::vector<std::size_t>* coordinates;
-  const std::function<bool(const int*)>* holds;
+  std::vector<diagram_term> terms;
+  std::vector<std::size_t> slots;
+  const std::function<bool(const int*)>* holds = nullptr;
+  const scan_function* scan = nullptr;
 };
 
 struct diagram_problem {
@@ -48,15 +70,15 @@ struct diagram_problem {
     while (parent[c] != c) c = parent[c] = parent[parent[c]];
     return c;
   };
-  const auto join = [&](const std::vector<std::size_t>& together) {
-    for (const auto c : together) {
-      const auto a = root(c);
-      const auto b = root(together.front());
-      parent[std::max(a, b)] = std::min(a, b);
-    }
+  const auto join = [&](std::size_t x, std::size_t y) {
+    const auto a = root(x);
+    const auto b = root(y);
+    parent[std::max(a, b)] = std::min(a, b);
   };
-  for (const auto& p : problem.products) join(p.coordinates);
-  for (const auto* s : scopes) join(*s);
+  for (const auto& p : problem.products)
+    for (std::size_t i = 1; i < p.count; ++i) join(p.first, p.first + i);
+  for (const auto* s : scopes)
+    for (const auto c : *s) join(s->front(), c);
   std::vector<std::vector<std::size_t>> out;
   std::vector<std::size_t> where(parent.size());
   for (std::size_t c = 0; c < parent.size(); ++c) {
@@ -69,403 +91,689 @@ struct diagram_problem {
   return out;
 }
 
+/// Nodes with their edges, equal ones stored once, children before parents. Node 0 is the terminal.
+struct node_store {
+  struct edge {
+    std::int32_t value;
+    std::uint32_t child;
+    [[nodiscard]] friend bool operator==(const edge&, const edge&) noexcept = default;
+  };
+  static constexpr std::uint32_t dead = ~std::uint32_t{0};  ///< no node: nothing below is feasible
+
+  std::vector<std::uint32_t> begin{0, 0};  ///< the edges of node n are [begin[n], begin[n + 1])
+  std::vector<std::uint32_t> depth{0};     ///< level of each node
+  std::vector<edge> edges;
+
+  [[nodiscard]] std::size_t size() const noexcept { return depth.size(); }
+  [[nodiscard]] std::span<const edge> of(std::uint32_t node) const noexcept {
+    return {edges.data() + begin[node], edges.data() + begin[node + 1]};
+  }
+
+  /// The child by this value; `dead` if there is none.
+  [[nodiscard]] std::uint32_t child(std::uint32_t node, int value) const noexcept {
+    const edge* const first = edges.data() + begin[node];
+    const edge* const last = edges.data() + begin[node + 1];
+    // Most nodes have all values from 0 on.
+    if (value < last - first && first[value].value == value) return first[value].child;
+    const edge* const e = std::lower_bound(first, last, value, [](const edge& x, int v) { return x.value < v; });
+    return e != last && e->value == value ? e->child : dead;
+  }
+
+  /// The node with these edges, made if there is none; `dead` for no edges.
+  /// @param likely  a node to compare with first
+  std::uint32_t intern(std::uint32_t level, std::span<const edge> with, std::uint32_t likely = 0) {
+    if (with.empty()) return dead;
+    if (likely != 0) {
+      const auto there = of(likely);
+      if (std::equal(there.begin(), there.end(), with.begin(), with.end())) return likely;
+    }
+    std::uint64_t h = 0x9e3779b97f4a7c15ULL + level;
+    for (const auto& e : with)
+      h = (h ^ ((static_cast<std::uint64_t>(e.child) << 32) | static_cast<std::uint32_t>(e.value))) * 0xff51afd7ed558ccdULL,
+      h ^= h >> 32;
+    if (2 * (size() + 1) > slots_.size()) grow();
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t s = h & mask;; s = (s + 1) & mask) {
+      const auto [hash, node] = slots_[s];
+      if (node == 0) {
+        const auto made = static_cast<std::uint32_t>(size());
+        edges.insert(edges.end(), with.begin(), with.end());
+        begin.push_back(static_cast<std::uint32_t>(edges.size()));
+        depth.push_back(level);
+        slots_[s] = {h, made};
+        return made;
+      }
+      if (hash != h || depth[node] != level) continue;
+      const auto there = of(node);
+      if (std::equal(there.begin(), there.end(), with.begin(), with.end())) return node;
+    }
+  }
+
+  void forget_index() { slots_ = {}; }
+
+ private:
+  struct slot {
+    std::uint64_t hash = 0;
+    std::uint32_t node = 0;  ///< 0: empty
+  };
+
+  void grow() {
+    std::vector<slot> bigger(std::max<std::size_t>(64, 2 * slots_.size()));
+    for (const auto& old : slots_) {
+      if (old.node == 0) continue;
+      std::size_t s = old.hash & (bigger.size() - 1);
+      while (bigger[s].node != 0) s = (s + 1) & (bigger.size() - 1);
+      bigger[s] = old;
+    }
+    slots_.swap(bigger);
+  }
+
+  std::vector<slot> slots_;
+};
+
+/// Results by a key of a fixed number of words (open addressing).
+class word_map {
+ public:
+  explicit word_map(std::size_t words) : words_(words) {}
+
+  /// Where the key's result is; second: whether it was there before (a new one waits to be set).
+  [[nodiscard]] std::pair<std::size_t, bool> find_or_add(const std::uint32_t* key) {
+    if (2 * (results_.size() + 1) > slots_.size()) grow();
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t s = hash(key) & mask;; s = (s + 1) & mask) {
+      if (slots_[s] == 0) {
+        keys_.insert(keys_.end(), key, key + words_);
+        results_.push_back(0);
+        slots_[s] = static_cast<std::uint32_t>(results_.size());
+        return {results_.size() - 1, false};
+      }
+      const std::size_t at = slots_[s] - 1;
+      if (std::equal(key, key + words_, keys_.begin() + static_cast<std::ptrdiff_t>(at * words_))) return {at, true};
+    }
+  }
+  [[nodiscard]] std::uint32_t& operator[](std::size_t at) noexcept { return results_[at]; }
+
+ private:
+  [[nodiscard]] std::size_t hash(const std::uint32_t* key) const noexcept {
+    std::uint64_t h = 0x9e3779b97f4a7c15ULL;
+    for (std::size_t i = 0; i < words_; ++i) h = (h ^ key[i]) * 0xff51afd7ed558ccdULL, h ^= h >> 32;
+    return static_cast<std::size_t>(h);
+  }
+  void grow() {
+    slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), 0);
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      std::size_t s = hash(keys_.data() + i * words_) & (slots_.size() - 1);
+      while (slots_[s] != 0) s = (s + 1) & (slots_.size() - 1);
+      slots_[s] = static_cast<std::uint32_t>(i + 1);
+    }
+  }
+
+  std::size_t words_;
+  std::vector<std::uint32_t> keys_;
+  std::vector<std::uint32_t> results_;
+  std::vector<std::uint32_t> slots_;  ///< 1 + number of the result; 0: empty
+};
+
 class decision_diagram {
  public:
-  /// Nothing when more than `work` steps (edges tried) are needed; 0 means no limit.
-  /// @throws std::length_error  more than 2^64 - 1 tuples in one group
-  [[nodiscard]] static std::optional<decision_diagram> build(const diagram_problem& problem,
-                                                             const std::vector<diagram_rule>& rules,
-                                                             const std::vector<std::size_t>& members, std::size_t work) {
-    builder b(problem, rules, members, work);
-    decision_diagram d;
-    if (!b.run(d)) return std::nullopt;
-    return d;
-  }
+  /// What came of a build: a diagram, or the rule to do without so that the others can be built.
+  struct result;
+
+  /// @param rules    conditions on members alone
+  /// @param members  the coordinates of this diagram, ascending; with one coordinate of a product, all of it
+  /// @param work     steps (values tried) that one rule's diagram, and their conjunction, may take; 0: any number
+  /// @throws std::length_error  more than 2^128 - 1 tuples
+  [[nodiscard]] static result build(const diagram_problem& problem, const std::vector<diagram_rule>& rules,
+                                    const std::vector<std::size_t>& members, std::size_t work);
 
   /// The diagram of an explicit list of tuples over all coordinates of the problem. Repeats count once.
   [[nodiscard]] static decision_diagram of(const diagram_problem& problem, std::vector<std::vector<int>> tuples) {
-    std::vector<std::size_t> members(problem.extents.size());
-    std::iota(members.begin(), members.end(), std::size_t{0});
     std::sort(tuples.begin(), tuples.end());
     tuples.erase(std::unique(tuples.begin(), tuples.end()), tuples.end());
-    const std::vector<diagram_rule> none;
-    builder b(problem, none, members, 0);
     decision_diagram d;
-    b.run(d, tuples);
+    d.order_.resize(problem.extents.size());
+    std::iota(d.order_.begin(), d.order_.end(), std::size_t{0});
+    std::vector<std::vector<node_store::edge>> pool(d.order_.size());
+    d.root_ = d.gather(0, tuples, pool);
+    d.finish();
     return d;
   }
 
-  [[nodiscard]] std::uint64_t size() const noexcept { return total_; }
+  /// The number of tuples, 2^64 - 1 if there are more.
+  [[nodiscard]] std::uint64_t size() const noexcept {
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    return total_ > most ? most : static_cast<std::uint64_t>(total_);
+  }
+  [[nodiscard]] bool size_fits() const noexcept { return total_ <= std::numeric_limits<std::uint64_t>::max(); }
+  [[nodiscard]] double approximate_size() const noexcept { return static_cast<double>(total_); }
   [[nodiscard]] std::size_t first() const noexcept { return *std::min_element(order_.begin(), order_.end()); }
-  [[nodiscard]] std::size_t edges() const noexcept { return edges_.size(); }
+  [[nodiscard]] std::size_t edges() const noexcept { return store_.edges.size(); }
+  [[nodiscard]] std::size_t nodes() const noexcept { return store_.size(); }
+  /// The coordinates from the root down: the last varies fastest as the rank grows.
+  [[nodiscard]] std::span<const std::size_t> order() const noexcept { return order_; }
 
   [[nodiscard]] bool contains(const int* p) const noexcept {
     if (total_ == 0) return false;
-    std::size_t node = root_;
+    std::uint32_t node = root_;
     for (const auto c : order_) {
-      const auto [begin, end] = nodes_[node];
-      const auto last = edges_.begin() + end;
-      const auto e = std::lower_bound(edges_.begin() + begin, last, p[c],
-                                      [](const edge& x, int value) { return x.value < value; });
-      if (e == last || e->value != p[c]) return false;
-      node = e->child;
+      node = store_.child(node, p[c]);
+      if (node == node_store::dead) return false;
     }
     return true;
   }
 
-  /// Writes the coordinates of the tuple with this rank into p. @pre rank < size()
+  /// Writes the coordinates of the tuple with this rank into p. @pre rank < number of tuples
   void unrank(std::uint64_t rank, int* p) const noexcept {
-    std::size_t node = root_;
-    for (const auto c : order_) {
-      const auto [begin, end] = nodes_[node];
-      const auto first = edges_.begin() + begin;
-      const auto e = std::upper_bound(first, edges_.begin() + end, rank,
-                                      [](std::uint64_t r, const edge& x) { return r < x.up_to; });
-      if (e != first) rank -= std::prev(e)->up_to;
-      p[c] = e->value;
-      node = e->child;
-    }
+    if (wide_up_to_.empty())
+      unrank_by(up_to_, rank, p);
+    else
+      unrank_by(wide_up_to_, wide{rank}, p);
   }
 
-  /// The inverse of unrank. @pre the tuple in p is in the diagram
+  /// The inverse of unrank. @pre the tuple in p is in the diagram, and the number of tuples fits 64 bits
   [[nodiscard]] std::uint64_t rank(const int* p) const noexcept {
     std::uint64_t r = 0;
-    std::size_t node = root_;
+    std::uint32_t node = root_;
     for (const auto c : order_) {
-      const auto [begin, end] = nodes_[node];
-      const auto first = edges_.begin() + begin;
-      const auto e = std::lower_bound(first, edges_.begin() + end, p[c],
-                                      [](const edge& x, int value) { return x.value < value; });
-      if (e != first) r += std::prev(e)->up_to;
+      const auto begin = store_.edges.begin() + store_.begin[node];
+      const auto e = std::lower_bound(begin, store_.edges.begin() + store_.begin[node + 1], p[c],
+                                      [](const node_store::edge& x, int value) { return x.value < value; });
+      if (e != begin) r += up_to_[static_cast<std::size_t>(e - store_.edges.begin()) - 1];
       node = e->child;
     }
     return r;
   }
 
-  /// Writes the tuple with the least sum of cost(coordinate, value) into p: a shortest path. @pre size() > 0
-  template <class Cost>
-  void nearest(const Cost& cost, int* p) const {
-    constexpr double infinite = std::numeric_limits<double>::infinity();
-    // Children are stored before their parents, hence one pass in storage order.
-    std::vector<double> least(nodes_.size(), infinite);
-    std::vector<std::uint32_t> via(nodes_.size(), 0);
-    least[0] = 0;  // the terminal node
-    for (std::size_t n = 1; n < nodes_.size(); ++n)
-      for (auto e = nodes_[n].first; e < nodes_[n].second; ++e) {
-        const double through = cost(order_[depth_[n]], edges_[e].value) + least[edges_[e].child];
-        if (through < least[n]) least[n] = through, via[n] = e;
+  /// Writes a uniform tuple into p. @pre there is one
+  void draw(rng& random, int* p) const noexcept {
+    if (wide_up_to_.empty()) return unrank_by(up_to_, random.below(static_cast<std::uint64_t>(total_)), p);
+    const wide reject_under = (wide{0} - total_) % total_;
+    for (;;) {
+      const wide high = random();
+      const wide x = (high << 64) | random();
+      if (x >= reject_under) return unrank_by(wide_up_to_, x % total_, p);
+    }
+  }
+
+  /// Tuples in the order of their cost, from the cheapest on: a best-first search over the diagram, in which the least cost
+  /// below each node is known beforehand, so that it never turns into a dead end. @pre Cost is not negative
+  class by_cost {
+   public:
+    template <class Cost>
+    by_cost(const decision_diagram& of, const Cost& cost) : of_(of), cost_of_edge_(of.edges()), least_(of.nodes(), 0) {
+      // Children are stored before their parents, hence one pass in storage order.
+      for (std::uint32_t n = 1; n < of.store_.size(); ++n) {
+        least_[n] = std::numeric_limits<double>::infinity();
+        const auto c = of.order_[of.store_.depth[n]];
+        for (auto e = of.store_.begin[n]; e < of.store_.begin[n + 1]; ++e) {
+          cost_of_edge_[e] = cost(c, of.store_.edges[e].value);
+          least_[n] = std::min(least_[n], cost_of_edge_[e] + least_[of.store_.edges[e].child]);
+        }
       }
-    std::size_t node = root_;
+    }
+    [[nodiscard]] const decision_diagram& diagram() const noexcept { return of_; }
+    [[nodiscard]] double least() const noexcept { return least_[of_.root_]; }
+    [[nodiscard]] std::uint32_t root() const noexcept { return of_.root_; }
+    [[nodiscard]] double least_below(std::uint32_t node) const noexcept { return least_[node]; }
+    template <class Visit>
+    void children(std::uint32_t node, const Visit& visit) const {
+      for (auto e = of_.store_.begin[node]; e < of_.store_.begin[node + 1]; ++e)
+        visit(of_.store_.edges[e].value, of_.store_.edges[e].child, cost_of_edge_[e]);
+    }
+    /// Writes the cheapest tuple into p; of equally cheap ones the first in rank.
+    void cheapest(int* p) const {
+      std::uint32_t node = of_.root_;
+      for (const auto c : of_.order_) {
+        auto best = of_.store_.begin[node];
+        for (auto e = best; e < of_.store_.begin[node + 1]; ++e)
+          if (through(e) < through(best)) best = e;
+        p[c] = of_.store_.edges[best].value;
+        node = of_.store_.edges[best].child;
+      }
+    }
+
+   private:
+    [[nodiscard]] double through(std::uint32_t e) const noexcept { return cost_of_edge_[e] + least_[of_.store_.edges[e].child]; }
+    const decision_diagram& of_;
+    std::vector<double> cost_of_edge_;
+    std::vector<double> least_;
+  };
+
+ private:
+  class conjunction;
+
+  std::uint32_t gather(std::size_t k, std::span<const std::vector<int>> tuples,
+                       std::vector<std::vector<node_store::edge>>& pool) {
+    if (tuples.empty()) return node_store::dead;
+    if (k == order_.size()) return 0;
+    auto& edges = pool[k];
+    edges.clear();
+    while (!tuples.empty()) {
+      const int v = tuples.front()[k];
+      const auto run = static_cast<std::size_t>(
+          std::find_if(tuples.begin(), tuples.end(), [&](const auto& t) { return t[k] != v; }) - tuples.begin());
+      edges.push_back({v, gather(k + 1, tuples.first(run), pool)});
+      tuples = tuples.subspan(run);
+    }
+    return store_.intern(static_cast<std::uint32_t>(k), edges);
+  }
+
+  /// Counts the tuples once the nodes are there.
+  void finish() {
+    store_.forget_index();
+    if (root_ == node_store::dead) {
+      root_ = 0;
+      return;
+    }
+    std::vector<wide> below(store_.size(), 1);
+    std::vector<wide> up_to(store_.edges.size());
+    for (std::size_t n = 1; n < store_.size(); ++n) {
+      wide sum = 0;
+      for (auto e = store_.begin[n]; e < store_.begin[n + 1]; ++e) {
+        const wide more = below[store_.edges[e].child];
+        if (more > ~wide{0} - sum) throw std::length_error("space: more than 2^128 - 1 configurations of coupled parameters");
+        up_to[e] = sum += more;
+      }
+      below[n] = sum;
+    }
+    total_ = below[root_];
+    if (size_fits()) {
+      up_to_.reserve(up_to.size());
+      for (const wide x : up_to) up_to_.push_back(static_cast<std::uint64_t>(x));
+    } else {
+      wide_up_to_ = std::move(up_to);
+    }
+  }
+
+  template <class Count>
+  void unrank_by(const std::vector<Count>& up_to, Count rank, int* p) const noexcept {
+    std::uint32_t node = root_;
     for (const auto c : order_) {
-      const edge& e = edges_[via[node]];
+      const auto first = up_to.begin() + store_.begin[node];
+      const auto at = std::upper_bound(first, up_to.begin() + store_.begin[node + 1], rank);
+      if (at != first) rank -= *std::prev(at);
+      const auto& e = store_.edges[static_cast<std::size_t>(at - up_to.begin())];
       p[c] = e.value;
       node = e.child;
     }
   }
 
+  std::vector<std::size_t> order_;
+  node_store store_;
+  std::vector<std::uint64_t> up_to_;  ///< of each edge: tuples below it and its elder siblings
+  std::vector<wide> wide_up_to_;      ///< the same, when there are more than 64 bits can count
+  std::uint32_t root_ = 0;
+  wide total_ = 0;
+};
+
+struct decision_diagram::result {
+  decision_diagram diagram;
+  bool built = false;
+  std::size_t too_much = 0;  ///< when not built: index of the rule to leave out
+};
+
+/// Builds a diagram from rules.
+class decision_diagram::conjunction {
+ public:
+  conjunction(const diagram_problem& problem, const std::vector<diagram_rule>& rules, const std::vector<std::size_t>& members,
+              std::size_t work)
+      : problem_(problem), rules_(rules), work_(work), tile_of_(problem.extents.size(), none) {
+    for (const auto& p : problem.products) {
+      if (p.count == 0 || !std::binary_search(members.begin(), members.end(), p.first)) continue;
+      for (std::size_t i = 0; i < p.count; ++i) tile_of_[p.first + i] = tables_.size();
+      tables_.push_back(table_of(p));
+    }
+    choose_order(members);
+  }
+
+  [[nodiscard]] result run() {
+    result out;
+    for (std::size_t r = 0; r < rules_.size(); ++r) variables_.push_back(variables_of(rules_[r]));
+    for (std::size_t r = 0; r < rules_.size(); ++r) {
+      if (!largest(r)) continue;
+      automaton a;
+      if (!tabulate(r, a)) {
+        out.too_much = r;
+        return out;
+      }
+      automata_.push_back(std::move(a));
+    }
+    out.diagram.order_ = order_;
+    out.built = conjoin(out.diagram);
+    if (!out.built) out.too_much = biggest().rule;
+    if (out.built) out.diagram.finish();
+    return out;
+  }
+
  private:
-  struct edge {
-    std::int32_t value;
-    std::uint32_t child;
-    std::uint64_t up_to;  ///< tuples below this edge and its elder siblings
+  static constexpr std::size_t none = ~std::size_t{0};
+  static constexpr std::uint32_t dead = node_store::dead;
+
+  /// A product of divisors as a table; a state is the index of the divisor reached so far, 0 at first.
+  struct product_table {
+    std::size_t n = 0;
+    std::vector<int> next;   ///< [state, divisor] -> state; -1: does not divide
+    std::vector<char> part;  ///< [state, divisor]: whether the divisor is a multiple of the state
+  };
+  /// A term by its place in the order: 2 * level, + 1 for a product.
+  using variable = std::size_t;
+  /// The diagram of a rule over its variables.
+  struct automaton {
+    std::size_t rule = 0;
+    std::vector<variable> variables;
+    node_store store;
+    std::uint32_t root = 0;
   };
 
-  std::vector<std::size_t> order_;                                ///< coordinates from the root down
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_;    ///< edges [first, second); node 0 is the terminal
-  std::vector<std::uint32_t> depth_;                              ///< of each node
-  std::vector<edge> edges_;
-  std::size_t root_ = 0;
-  std::uint64_t total_ = 0;
-
-  class builder {
-   public:
-    builder(const diagram_problem& problem, const std::vector<diagram_rule>& rules,
-            const std::vector<std::size_t>& members, std::size_t work)
-        : problem_(problem), rules_(rules), work_(work), point_(problem.extents.size(), 0) {
-      for (const auto& p : problem.products)
-        if (!p.coordinates.empty() && std::binary_search(members.begin(), members.end(), p.coordinates.front()))
-          products_.push_back(table_of(p));
-      choose_order(members);
-      plan();
-    }
-
-    /// From sorted tuples without repeats, in the coordinates' own order.
-    void run(decision_diagram& d, std::span<const std::vector<int>> tuples) {
-      std::sort(order_.begin(), order_.end());
-      start(d);
-      const auto root = gather(0, tuples);
-      d.root_ = root.node;
-      d.total_ = root.count;
-    }
-
-    [[nodiscard]] bool run(decision_diagram& d) {
-      start(d);
-      std::vector<int> states(products_.size(), 0);
-      memo_.reserve(order_.size());
-      for (const auto& l : levels_) memo_.emplace_back(l.keys);
-      const auto root = descend(0, states);
-      if (gave_up_) return false;
-      if (root.count > 0) {
-        d.root_ = root.node;
-        d.total_ = root.count;
+  [[nodiscard]] static product_table table_of(const product_rule& p) {
+    const auto n = p.divisors.size();
+    product_table t;
+    t.n = n;
+    t.next.assign(n * n, -1);
+    t.part.assign(n * n, 0);
+    for (std::size_t s = 0; s < n; ++s)
+      for (std::size_t f = 0; f < n; ++f) {
+        t.part[s * n + f] = p.divisors[f] % p.divisors[s] == 0;
+        if ((p.extent / p.divisors[s]) % p.divisors[f] != 0) continue;
+        const auto product = p.divisors[s] * p.divisors[f];
+        t.next[s * n + f] =
+            static_cast<int>(std::lower_bound(p.divisors.begin(), p.divisors.end(), product) - p.divisors.begin());
       }
-      return true;
-    }
+    return t;
+  }
 
-   private:
-    struct found {
-      std::uint32_t node = 0;
-      std::uint64_t count = 0;
-      bool known = false;
+  /// All coordinates of a tile axis stand together, the innermost first, so that the product of what is placed is an
+  /// inclusive tile size. Among axes, the rule that reads the fewest combinations of what is not placed yet comes first:
+  /// it cuts before much has been tried. In a rule, what has most values comes last: those are tried in one go. Ties keep
+  /// the user's order.
+  void choose_order(const std::vector<std::size_t>& members) {
+    std::vector<char> placed(problem_.extents.size(), 0);
+    const auto place = [&](std::size_t c) {
+      if (placed[c]) return;
+      const auto t = tile_of_[c];
+      std::size_t first = c;
+      std::size_t last = c;
+      while (t != none && first > 0 && tile_of_[first - 1] == t) --first;
+      while (t != none && last + 1 < tile_of_.size() && tile_of_[last + 1] == t) ++last;
+      for (std::size_t i = last + 1; i-- > first;) {
+        placed[i] = 1;
+        order_.push_back(i);
+      }
     };
-    /// What was found below a level for each key: a plain table when the keys are few, a hash map otherwise.
-    class memo {
-     public:
-      explicit memo(std::uint64_t keys) : table_(keys <= 65536 ? keys : 0) {}
-      [[nodiscard]] const found* find(std::uint64_t key) const {
-        if (!table_.empty()) return table_[key].known ? &table_[key] : nullptr;
-        const auto it = map_.find(key);
-        return it == map_.end() ? nullptr : &it->second;
+    std::vector<char> done(rules_.size(), 0);
+    for (std::size_t left = rules_.size(); left > 0; --left) {
+      double least = std::numeric_limits<double>::infinity();
+      std::size_t best = none;
+      for (std::size_t r = 0; r < rules_.size(); ++r) {
+        if (done[r]) continue;
+        double combinations = 0;
+        for (const auto& t : rules_[r].terms)
+          if (!placed[t.coordinate]) combinations += std::log2(static_cast<double>(problem_.extents[t.coordinate]));
+        if (best == none || combinations < least) least = combinations, best = r;
       }
-      void insert(std::uint64_t key, found f) {
-        f.known = true;
-        if (!table_.empty())
-          table_[key] = f;
-        else
-          map_.emplace(key, f);
-      }
-
-     private:
-      std::vector<found> table_;
-      std::unordered_map<std::uint64_t, found> map_;
-    };
-    struct product_table {
-      const product_rule* rule;
-      std::vector<int> next;  ///< [state x divisor] -> state, -1: does not divide; a state is the divisor reached so far
-    };
-    struct level {
-      std::vector<const std::function<bool(const int*)>*> due;  ///< rules whose last coordinate this is
-      std::vector<std::size_t> products;                        ///< products that this coordinate is a factor of
-      std::vector<std::size_t> frontier;                        ///< earlier coordinates that rules here or below read
-      std::vector<std::size_t> open;                            ///< products begun above with a factor here or below
-      std::uint64_t keys = 0;  ///< number of different memo keys; 0: paths cannot meet here, or the keys do not fit
-    };
-    [[nodiscard]] static product_table table_of(const product_rule& p) {
-      const auto n = p.divisors.size();
-      product_table t{&p, std::vector<int>(n * n, -1)};
-      for (std::size_t s = 0; s < n; ++s)
-        for (std::size_t f = 0; f < n; ++f) {
-          if ((p.extent / p.divisors[s]) % p.divisors[f] != 0) continue;
-          const auto product = p.divisors[s] * p.divisors[f];
-          t.next[s * n + f] =
-              static_cast<int>(std::lower_bound(p.divisors.begin(), p.divisors.end(), product) - p.divisors.begin());
-        }
-      return t;
+      done[best] = 1;
+      std::vector<std::size_t> reads;
+      for (const auto& t : rules_[best].terms) reads.push_back(t.coordinate);
+      std::sort(reads.begin(), reads.end(), [&](std::size_t a, std::size_t b) {
+        return problem_.extents[a] != problem_.extents[b] ? problem_.extents[a] < problem_.extents[b] : a < b;
+      });
+      for (const auto c : reads) place(c);
     }
+    for (const auto c : members) place(c);
+    level_of_.assign(problem_.extents.size(), none);
+    for (std::size_t k = 0; k < order_.size(); ++k) level_of_[order_[k]] = k;
+  }
 
-    void start(decision_diagram& d) {
-      out_ = &d;
-      d.order_ = order_;
-      d.nodes_.emplace_back(0, 0);
-      d.depth_.push_back(0);
-      pool_.resize(order_.size());
+  [[nodiscard]] bool innermost(std::size_t c) const noexcept { return c + 1 == tile_of_.size() || tile_of_[c + 1] != tile_of_[c]; }
+
+  [[nodiscard]] variable variable_of(const diagram_term& t) const noexcept {
+    return 2 * level_of_[t.coordinate] + (t.inclusive && !innermost(t.coordinate) ? 1 : 0);
+  }
+
+  /// Of a rule, ascending, each once.
+  [[nodiscard]] std::vector<variable> variables_of(const diagram_rule& r) const {
+    std::vector<variable> v;
+    for (const auto& t : r.terms) v.push_back(variable_of(t));
+    std::sort(v.begin(), v.end());
+    v.erase(std::unique(v.begin(), v.end()), v.end());
+    return v;
+  }
+
+  [[nodiscard]] bool within(std::size_t r, std::size_t s) const {
+    return std::includes(variables_[s].begin(), variables_[s].end(), variables_[r].begin(), variables_[r].end());
+  }
+  /// Whether no other rule reads all that rule r reads; of rules that read the same, the last.
+  [[nodiscard]] bool largest(std::size_t r) const {
+    for (std::size_t s = 0; s < rules_.size(); ++s)
+      if (s != r && within(r, s) && (!within(s, r) || s > r)) return false;
+    return true;
+  }
+
+  // --- a rule's own diagram ---
+
+  struct condition {
+    const diagram_rule* rule;
+    std::vector<int> arguments;
+    std::vector<std::size_t> last_slots = {};  ///< those of the variable that is read last
+  };
+  struct column {
+    int extent = 0;
+    std::size_t tile = none;
+    bool inclusive = false;
+    std::vector<std::pair<std::size_t, std::size_t>> writes;  ///< condition, slot
+    std::vector<std::size_t> due;                             ///< conditions that have all they read here
+    std::vector<char> allowed;
+    std::vector<node_store::edge> edges;
+    std::uint32_t latest = 0;  ///< the node made here last
+  };
+
+  [[nodiscard]] bool tabulate(std::size_t r, automaton& a) {
+    a.rule = r;
+    a.variables = variables_[r];
+    columns_.assign(a.variables.size(), column{});
+    conditions_.clear();
+    bool prunes = false;
+    double all = 1;
+    for (std::size_t i = 0; i < a.variables.size(); ++i) {
+      auto& here = columns_[i];
+      const auto c = order_[a.variables[i] / 2];
+      here.extent = problem_.extents[c];
+      here.tile = tile_of_[c];
+      here.inclusive = a.variables[i] % 2 == 1;
+      here.allowed.resize(static_cast<std::size_t>(here.extent));
+      here.edges.resize(static_cast<std::size_t>(here.extent));
+      prunes = prunes || (i > 0 && here.tile != none && here.tile == columns_[i - 1].tile);
+      all *= here.extent;
     }
-
-    found gather(std::size_t k, std::span<const std::vector<int>> tuples) {
-      if (k == order_.size() || tuples.empty()) return {0, tuples.empty() ? 0U : 1U, true};
-      auto& edges = pool_[k];
-      edges.clear();
-      std::uint64_t count = 0;
-      while (!tuples.empty()) {
-        const int v = tuples.front()[k];
-        const auto run = static_cast<std::size_t>(
-            std::find_if(tuples.begin(), tuples.end(), [&](const auto& t) { return t[k] != v; }) - tuples.begin());
-        const found below = gather(k + 1, tuples.first(run));
-        count += below.count;
-        edges.push_back({v, below.node, count});
-        tuples = tuples.subspan(run);
+    for (std::size_t s = 0; s < rules_.size(); ++s) {
+      if (!within(s, r)) continue;
+      prunes = prunes || s != r;
+      const auto& rule = rules_[s];
+      const auto slots = 1 + *std::max_element(rule.slots.begin(), rule.slots.end());
+      condition next{&rule, std::vector<int>(slots, 0)};
+      std::size_t last = 0;
+      for (std::size_t t = 0; t < rule.terms.size(); ++t) {
+        const auto at = static_cast<std::size_t>(
+            std::lower_bound(a.variables.begin(), a.variables.end(), variable_of(rule.terms[t])) - a.variables.begin());
+        columns_[at].writes.emplace_back(conditions_.size(), rule.slots[t]);
+        if (at > last) next.last_slots.clear();
+        auto& slots_here = next.last_slots;
+        if (at >= last && std::find(slots_here.begin(), slots_here.end(), rule.slots[t]) == slots_here.end())
+          slots_here.push_back(rule.slots[t]);
+        last = std::max(last, at);
       }
-      return {intern(static_cast<std::uint32_t>(k), edges), count, true};
+      columns_[last].due.push_back(conditions_.size());
+      conditions_.push_back(std::move(next));
     }
+    if (work_ != 0 && !prunes && all > static_cast<double>(work_)) return false;
+    steps_ = 0;
+    gave_up_ = false;
+    a.root = enumerate(a.store, 0, 0);
+    a.store.forget_index();
+    return !gave_up_;
+  }
 
-    /// From the last coordinate back: the one that leaves the narrowest frontier (the product of the extents of the
-    /// coordinates above that rules below still read), so that as many paths as possible meet; ties keep the user's order.
-    void choose_order(const std::vector<std::size_t>& members) {
-      std::vector<std::vector<std::size_t>> scopes;
-      for (const auto& r : rules_) scopes.push_back(*r.coordinates);
-      for (const auto& p : products_) scopes.push_back(p.rule->coordinates);
-      std::vector<bool> placed(point_.size(), false);
-      std::vector<std::size_t> rest = members;
-      std::vector<bool> marked(point_.size());
-      while (!rest.empty()) {
-        double best_width = std::numeric_limits<double>::infinity();
-        std::size_t best = 0;
-        for (std::size_t i = 0; i < rest.size(); ++i) {
-          std::fill(marked.begin(), marked.end(), false);
-          double width = 0;
-          for (const auto& s : scopes) {
-            const bool below = std::any_of(s.begin(), s.end(), [&](std::size_t c) { return placed[c] || c == rest[i]; });
-            if (!below) continue;
-            for (const auto c : s)
-              if (!placed[c] && c != rest[i] && !marked[c]) {
-                marked[c] = true;
-                width += std::log2(static_cast<double>(problem_.extents[c]));
-              }
-          }
-          if (width <= best_width) best_width = width, best = i;
-        }
-        placed[rest[best]] = true;
-        order_.push_back(rest[best]);
-        rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(best));
-      }
-      std::reverse(order_.begin(), order_.end());
+  /// Clears what the condition, which has all it reads, forbids.
+  static void try_all(condition& c, int extent, char* allowed) {
+    int* const arguments = c.arguments.data();
+    const auto slot = c.last_slots.front();
+    if (c.rule->scan != nullptr && c.last_slots.size() == 1) return (*c.rule->scan)(arguments, slot, 0, extent, allowed);
+    for (int v = 0; v < extent; ++v) {
+      if (!allowed[v]) continue;
+      for (const auto s : c.last_slots) arguments[s] = v;
+      if (c.rule->scan != nullptr)
+        (*c.rule->scan)(arguments, slot, v, v + 1, allowed);
+      else if (!(*c.rule->holds)(arguments))
+        allowed[v] = 0;
     }
+  }
 
-    void plan() {
-      std::vector<std::size_t> at(point_.size(), 0);
-      for (std::size_t k = 0; k < order_.size(); ++k) at[order_[k]] = k;
-      levels_.resize(order_.size());
-      const auto note_frontier = [&](const std::vector<std::size_t>& scope) {
-        std::size_t last = 0;
-        for (const auto c : scope) last = std::max(last, at[c]);
-        for (const auto c : scope)
-          for (std::size_t k = at[c] + 1; k <= last; ++k) levels_[k].frontier.push_back(c);
-        return last;
-      };
-      for (const auto& r : rules_) levels_[note_frontier(*r.coordinates)].due.push_back(r.holds);
-      for (std::size_t p = 0; p < products_.size(); ++p) {
-        std::size_t begun = order_.size();
-        std::size_t last = 0;
-        for (const auto c : products_[p].rule->coordinates) {
-          levels_[at[c]].products.push_back(p);
-          begun = std::min(begun, at[c]);
-          last = std::max(last, at[c]);
-        }
-        for (std::size_t k = begun + 1; k <= last; ++k) levels_[k].open.push_back(p);
-      }
-      for (std::size_t k = 0; k < levels_.size(); ++k) {
-        auto& f = levels_[k].frontier;
-        std::sort(f.begin(), f.end());
-        f.erase(std::unique(f.begin(), f.end()), f.end());
-        // When all of the path is still read, no two paths meet and a look-up would never hit.
-        if (k == 0 || f.size() == k) continue;
-        double keys = 1;
-        for (const auto c : f) keys *= problem_.extents[c];
-        for (const auto p : levels_[k].open) keys *= static_cast<double>(products_[p].rule->divisors.size());
-        if (keys < 0x1p62) levels_[k].keys = static_cast<std::uint64_t>(keys);
-      }
+  /// Tries all values of the columns from k on. `state`: what is known to divide the product of the current tile axis.
+  std::uint32_t enumerate(node_store& store, std::size_t k, int state) {
+    column& here = columns_[k];  // the recursion is at most once in each
+    if (work_ != 0 && (steps_ += static_cast<std::size_t>(here.extent)) > work_) {
+      gave_up_ = true;
+      return dead;
     }
-
-    found descend(std::size_t k, std::vector<int>& states) {
-      if (k == order_.size()) return {0, 1, true};
-      const level& here = levels_[k];
-      std::uint64_t key = 0;
-      if (here.keys != 0) {
-        for (const auto c : here.frontier)
-          key = key * static_cast<std::uint64_t>(problem_.extents[c]) + static_cast<std::uint64_t>(point_[c]);
-        for (const auto p : here.open)
-          key = key * products_[p].rule->divisors.size() + static_cast<std::uint64_t>(states[p]);
-        if (const found* known = memo_[k].find(key)) return *known;
+    char* const allowed = here.allowed.data();
+    const int* next = nullptr;
+    if (here.tile == none) {
+      std::fill(here.allowed.begin(), here.allowed.end(), char{1});
+    } else {
+      const product_table& table = tables_[here.tile];
+      if (k > 0 && here.tile != columns_[k - 1].tile) state = 0;
+      const auto row = static_cast<std::size_t>(state) * table.n;
+      next = table.next.data() + row;
+      for (std::size_t v = 0; v < table.n; ++v) allowed[v] = here.inclusive ? table.part[row + v] : next[v] >= 0;
+    }
+    for (const auto d : here.due) try_all(conditions_[d], here.extent, allowed);
+    node_store::edge* end = here.edges.data();
+    const bool last = k + 1 == columns_.size();
+    for (int v = 0; v < here.extent; ++v) {
+      if (!allowed[v]) continue;
+      std::uint32_t below = 0;
+      if (!last) {
+        for (const auto& [c, slot] : here.writes) conditions_[c].arguments[slot] = v;
+        below = enumerate(store, k + 1, next == nullptr || here.inclusive ? v : next[v]);
+        if (gave_up_) return dead;
+        if (below == dead) continue;
       }
-      auto& edges = pool_[k];  // one buffer a level: the recursion is at most once in each
-      edges.clear();
-      std::uint64_t count = 0;
-      const auto c = order_[k];
-      const int extent = problem_.extents[c];
-      const int saved_state = here.products.empty() ? 0 : states[here.products.front()];
-      for (int v = 0; v < extent && !gave_up_; ++v) {
-        if (work_ != 0 && ++steps_ > work_) {
-          gave_up_ = true;
+      *end++ = {v, below};
+    }
+    if (end == here.edges.data()) return dead;
+    return here.latest = store.intern(static_cast<std::uint32_t>(k), {here.edges.data(), end}, here.latest);
+  }
+
+  // --- all together ---
+
+  struct level {
+    std::vector<std::pair<std::size_t, bool>> steps;  ///< automata that read here; true: the product
+    std::vector<std::size_t> open;                    ///< automata begun above and not at their end: part of the key
+    bool tile_open = false;                           ///< a tile axis begun above goes on here
+  };
+
+  [[nodiscard]] bool conjoin(decision_diagram& d) {
+    levels_.assign(order_.size(), level{});
+    nodes_.clear();
+    for (std::size_t i = 0; i < automata_.size(); ++i) {
+      const auto& a = automata_[i];
+      nodes_.push_back(a.root);
+      if (a.root == dead) return d.root_ = dead, true;
+      for (const auto v : a.variables) levels_[v / 2].steps.emplace_back(i, v % 2 == 1);
+      for (std::size_t k = a.variables.front() / 2 + 1; k <= a.variables.back() / 2; ++k) levels_[k].open.push_back(i);
+    }
+    maps_.clear();
+    saved_.clear();
+    std::size_t longest = 0;
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      auto& here = levels_[k];
+      const auto t = tile_of_[order_[k]];
+      here.tile_open = k > 0 && t != none && tile_of_[order_[k - 1]] == t;
+      const auto words = here.open.size() + (here.tile_open ? 1 : 0);
+      longest = std::max(longest, words);
+      maps_.emplace_back(words);
+      saved_.emplace_back(here.steps.size());
+    }
+    key_.resize(longest);
+    pool_.resize(std::max(pool_.size(), order_.size()));
+    steps_ = 0;
+    gave_up_ = false;
+    limited_ = work_ != 0 && !automata_.empty();
+    d.root_ = descend(d.store_, 0, 0);
+    return !gave_up_;
+  }
+
+  std::uint32_t descend(node_store& store, std::size_t k, int state) {
+    if (k == order_.size()) return 0;
+    const level& here = levels_[k];
+    std::size_t words = 0;
+    for (const auto a : here.open) key_[words++] = nodes_[a];
+    if (here.tile_open)
+      key_[words++] = static_cast<std::uint32_t>(state);
+    else
+      state = 0;
+    const auto [at, known] = maps_[k].find_or_add(key_.data());
+    if (known) return maps_[k][at];
+    auto& edges = pool_[k];
+    edges.clear();
+    const int extent = problem_.extents[order_[k]];
+    if (limited_ && (steps_ += static_cast<std::size_t>(extent)) > work_) gave_up_ = true;
+    const auto tile = tile_of_[order_[k]];
+    const product_table* const table = tile == none ? nullptr : &tables_[tile];
+    auto& before = saved_[k];
+    for (std::size_t i = 0; i < here.steps.size(); ++i) before[i] = nodes_[here.steps[i].first];
+    for (int v = 0; v < extent && !gave_up_; ++v) {
+      int next = v;
+      if (table != nullptr) next = table->next[static_cast<std::size_t>(state) * table->n + static_cast<std::size_t>(v)];
+      if (next < 0) continue;
+      for (std::size_t i = 0; i < here.steps.size(); ++i) nodes_[here.steps[i].first] = before[i];
+      bool alive = true;
+      for (const auto& [a, product] : here.steps) {
+        nodes_[a] = automata_[a].store.child(nodes_[a], product ? next : v);
+        if (nodes_[a] == dead) {
+          alive = false;
           break;
         }
-        if (!here.products.empty()) {
-          const auto p = here.products.front();
-          const auto n = products_[p].rule->divisors.size();
-          const int next = products_[p].next[static_cast<std::size_t>(saved_state) * n + static_cast<std::size_t>(v)];
-          if (next < 0) continue;
-          states[p] = next;
-        }
-        point_[c] = v;
-        bool holds = true;
-        for (const auto* rule : here.due)
-          if (!(*rule)(point_.data())) {
-            holds = false;
-            break;
-          }
-        if (!holds) continue;
-        const found below = descend(k + 1, states);
-        if (below.count == 0) continue;
-        if (below.count > std::numeric_limits<std::uint64_t>::max() - count)
-          throw std::length_error("space: more than 2^64 - 1 configurations in one group of coupled parameters");
-        count += below.count;
-        edges.push_back({v, below.node, count});
       }
-      if (!here.products.empty()) states[here.products.front()] = saved_state;
-      found result{0, count, true};
-      if (count > 0 && !gave_up_) result.node = intern(static_cast<std::uint32_t>(k), edges);
-      if (here.keys != 0 && !gave_up_) memo_[k].insert(key, result);
-      return result;
+      if (!alive) continue;
+      const std::uint32_t below = descend(store, k + 1, next);
+      if (below != dead) edges.push_back({v, below});
     }
+    for (std::size_t i = 0; i < here.steps.size(); ++i) nodes_[here.steps[i].first] = before[i];
+    return maps_[k][at] = gave_up_ ? dead : store.intern(static_cast<std::uint32_t>(k), edges);
+  }
 
-    /// The node with these edges, made if there is none.
-    std::uint32_t intern(std::uint32_t k, const std::vector<edge>& edges) {
-      std::uint64_t h = 0x9e3779b97f4a7c15ULL + k;
-      for (const auto& e : edges) {
-        h = (h ^ static_cast<std::uint32_t>(e.value)) * 0xff51afd7ed558ccdULL;
-        h = ((h >> 31) ^ h ^ e.child) * 0xc4ceb9fe1a85ec53ULL;
-      }
-      h ^= h >> 32;
-      if (2 * (out_->nodes_.size() + 1) > slots_.size()) grow();
-      for (std::size_t s = h & (slots_.size() - 1);; s = (s + 1) & (slots_.size() - 1)) {
-        if (slots_[s].node == 0) {
-          const auto begin = static_cast<std::uint32_t>(out_->edges_.size());
-          out_->edges_.insert(out_->edges_.end(), edges.begin(), edges.end());
-          const auto node = static_cast<std::uint32_t>(out_->nodes_.size());
-          out_->nodes_.emplace_back(begin, static_cast<std::uint32_t>(out_->edges_.size()));
-          out_->depth_.push_back(k);
-          slots_[s] = {h, node};
-          return node;
-        }
-        if (slots_[s].hash != h || out_->depth_[slots_[s].node] != k) continue;
-        const auto [begin, end] = out_->nodes_[slots_[s].node];
-        if (end - begin == edges.size() &&
-            std::equal(edges.begin(), edges.end(), out_->edges_.begin() + begin, [](const edge& a, const edge& b) {
-              return a.value == b.value && a.child == b.child;
-            }))
-          return slots_[s].node;
-      }
-    }
+  [[nodiscard]] const automaton& biggest() const {
+    return *std::max_element(automata_.begin(), automata_.end(),
+                             [](const automaton& a, const automaton& b) { return a.store.size() < b.store.size(); });
+  }
 
-    void grow() {
-      std::vector<slot> bigger(std::max<std::size_t>(64, 2 * slots_.size()));
-      for (const auto& old : slots_) {
-        if (old.node == 0) continue;
-        std::size_t s = old.hash & (bigger.size() - 1);
-        while (bigger[s].node != 0) s = (s + 1) & (bigger.size() - 1);
-        bigger[s] = old;
-      }
-      slots_.swap(bigger);
-    }
+  const diagram_problem& problem_;
+  const std::vector<diagram_rule>& rules_;
+  std::size_t work_;
+  std::vector<product_table> tables_;
+  std::vector<std::size_t> tile_of_;   ///< of each coordinate: index into tables_, or none
+  std::vector<std::size_t> order_;     ///< coordinates from the root down
+  std::vector<std::size_t> level_of_;  ///< of each coordinate
+  std::vector<std::vector<variable>> variables_;  ///< of each rule
+  std::vector<automaton> automata_;
 
-    struct slot {
-      std::uint64_t hash = 0;
-      std::uint32_t node = 0;  ///< 0: empty
-    };
-
-    const diagram_problem& problem_;
-    const std::vector<diagram_rule>& rules_;
-    std::size_t work_;
-    std::size_t steps_ = 0;
-    bool gave_up_ = false;
-    std::vector<int> point_;
-    std::vector<product_table> products_;
-    std::vector<std::size_t> order_;
-    std::vector<level> levels_;
-    std::vector<memo> memo_;
-    std::vector<std::vector<edge>> pool_;
-    std::vector<slot> slots_;
-    decision_diagram* out_ = nullptr;
-  };
+  std::vector<std::vector<node_store::edge>> pool_;
+  std::size_t steps_ = 0;
+  bool gave_up_ = false;
+  bool limited_ = false;
+  std::vector<column> columns_;
+  std::vector<condition> conditions_;
+  std::vector<level> levels_;
+  std::vector<std::uint32_t> nodes_;  ///< where each automaton stands
+  std::vector<std::vector<std::uint32_t>> saved_;
+  std::vector<word_map> maps_;
+  std::vector<std::uint32_t> key_;
 };
+
+inline decision_diagram::result decision_diagram::build(const diagram_problem& problem, const std::vector<diagram_rule>& rules,
+                                                        const std::vector<std::size_t>& members, std::size_t work) {
+  return conjunction(problem, rules, members, work).run();
+}
 
 }  // namespace tileseek::detail

@@ -1,13 +1,14 @@
-"""Checks what no compiler checks about the public headers.
+"""Checks what no compiler checks about the public headers and the tests.
 
-usage: headers.py INCLUDE_DIR HEADER...     (HEADER as in include/meson.build, relative to INCLUDE_DIR)
+usage: in_order.py SOURCE_ROOT --headers HEADER... --tests TEST...     (as include/ and tests/meson.build list them)
 
-1. The list in include/meson.build is complete: what is under include/ is installed and tested.
+1. The lists are complete: what is under include/ is installed and tested, what is under tests/ is run.
 2. An include points down the floor plan (docs/design.md): a room knows the rooms below it only.
 3. Headers that cost half a second each stay out of what everyone includes.
 4. tileseek/core.hpp needs the standard library alone.
 5. Nothing is included by a relative path, and every header is guarded.
 """
+import argparse
 import pathlib
 import re
 import sys
@@ -25,12 +26,21 @@ def room(header: str) -> str:
     return header.split("/")[1].removesuffix(".hpp")
 
 
-def main(include_dir: str, listed: list[str]) -> list[str]:
-    root = pathlib.Path(include_dir)
-    present = {p.relative_to(root).as_posix(): p.read_text() for p in root.rglob("*.hpp")}
-    wrong = [f"{h}: not listed in include/meson.build" for h in sorted(present.keys() - set(listed))]
-    wrong += [f"{h}: listed twice in include/meson.build" for h in sorted({h for h in listed if listed.count(h) > 1})]
+def unlisted(folder: pathlib.Path, present: set[str], listed: list[str]) -> list[str]:
+    twice = {name for name in listed if listed.count(name) > 1}
+    return [f"{name}: not listed in {folder.name}/meson.build" for name in sorted(present - set(listed))] + \
+           [f"{name}: listed twice in {folder.name}/meson.build" for name in sorted(twice)]
 
+
+def faults_of_tests(folder: pathlib.Path, listed: list[str]) -> list[str]:
+    no_tests = {"main", "alone"}
+    present = {p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.cpp")}
+    return unlisted(folder, present - no_tests, listed)
+
+
+def faults_of_headers(folder: pathlib.Path, listed: list[str]) -> list[str]:
+    present = {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*.hpp")}
+    wrong = unlisted(folder, set(present), listed)
     includes = {}
     for header, text in sorted(present.items()):
         includes[header] = re.findall(r"^#\s*include\s*<([^>]+)>", text, re.MULTILINE)
@@ -65,6 +75,11 @@ def main(include_dir: str, listed: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    faults = main(sys.argv[1], sys.argv[2:])
-    print("\n".join(faults) or f"{len(sys.argv) - 2} headers in order")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("root", type=pathlib.Path)
+    parser.add_argument("--headers", nargs="+", required=True)
+    parser.add_argument("--tests", nargs="+", required=True)
+    given = parser.parse_args()
+    faults = faults_of_headers(given.root / "include", given.headers) + faults_of_tests(given.root / "tests", given.tests)
+    print("\n".join(faults) or f"{len(given.headers)} headers and {len(given.tests)} tests in order")
     sys.exit(bool(faults))
