@@ -30,11 +30,11 @@ namespace {
 
 constexpr int usage_error = 2;
 
-/// Shortest text that reads back to the same number; JSON has no infinity.
+/// 15 digits, so that a recorded time prints as it was recorded; JSON has no infinity.
 std::string number(double value) {
   if (!std::isfinite(value)) return "null";
   char text[64];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 15).ptr;
   return {text, end};
 }
 

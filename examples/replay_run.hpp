@@ -18,9 +18,9 @@ struct replayed {
   double search_seconds = 0;  ///< spent in the strategy
 };
 
-/// Runs the strategy for so many evaluations, or until it ends.
+/// Runs the strategy for so many evaluations, or until it ends or has found something that costs no more than `enough` seconds.
 inline replayed replay_run(tileseek::any_strategy strategy, const tileseek::replay& recording, std::uint64_t seed,
-                           std::size_t trials, std::size_t batch) {
+                           std::size_t trials, std::size_t batch, double enough = 0) {
   using clock = std::chrono::steady_clock;
   tileseek::rng random(seed);
   std::unordered_map<tileseek::point, tileseek::measurement, tileseek::point_hash> memory;
@@ -28,7 +28,7 @@ inline replayed replay_run(tileseek::any_strategy strategy, const tileseek::repl
   double best = std::numeric_limits<double>::infinity();
   std::size_t known_in_a_row = 0;
   // A strategy that asks for nothing but what it knows is as good as finished.
-  while (out.best.size() < trials && known_in_a_row < 1000) {
+  while (out.best.size() < trials && best > enough && known_in_a_row < 1000) {
     const auto begin = clock::now();
     const auto points = strategy.ask(recording.space(), random, std::min(batch, trials - out.best.size()));
     const auto asked = clock::now();

@@ -45,7 +45,7 @@ void read(CLI::App& app, arguments& a) {
   std::string names;
   for (const auto& s : tileseek::strategies()) names += (names.empty() ? "how it searches: " : ", ") + std::string(s.name);
   app.add_option("--strategy", a.strategy, names)->capture_default_str();
-  app.add_option("--option", a.strategy_options, "key=value of the strategy; may be repeated");
+  app.add_option("--option", a.strategy_options, "key=value of the strategy; may be repeated")->take_all();
   app.add_option("--trials", a.trials, "configurations to measure at most")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40))
       ->capture_default_str();
@@ -105,10 +105,6 @@ int run(const arguments& a) {
   const auto space = tileseek::kernels::matmul_space(a.shape);
   auto strategy = tileseek::make_strategy(a.strategy, a.strategy_options);
   matmul_problem problem(a.shape, a.seed);
-  if (!a.json && !a.quiet)
-    std::cerr << "space: " << (space.counted() ? "" : "about ")
-              << tileseek::show_count(static_cast<std::uint64_t>(space.approximate_size())) << " blockings of a " << a.shape.m << " x "
-              << a.shape.n << " x " << a.shape.k << " product\n";
   const auto found = tileseek::tune(space, problem,
                                     {.trials = a.trials,
                                      .seconds = a.seconds,
@@ -131,6 +127,7 @@ int run(const arguments& a) {
 
 int main(int argc, char** argv) {
   CLI::App app("Tunes a single-precision matrix product C(m x n) = A(m x k) B(k x n) on this machine.");
+  app.option_defaults()->take_last();  // a script's defaults may be followed by the user's choice
   arguments a;
   read(app, a);
   try {

@@ -27,7 +27,7 @@ case $CXX in
 *clang*) compiler=clang ;;
 *) compiler=g++ ;;
 esac
-sh tools/install_missing.sh "${CXX%% *}:$compiler" g++:g++ meson:meson ninja:ninja-build pkg-config:pkg-config \
+sh .ci/install_missing.sh "${CXX%% *}:$compiler" g++:g++ meson:meson ninja:ninja-build pkg-config:pkg-config \
   cmake:cmake eigen3.pc:libeigen3-dev nlohmann_json.pc:nlohmann-json3-dev doctest/doctest.h:doctest-dev \
   CLI11.pc:libcli11-dev benchmark.pc:libbenchmark-dev openblas.pc:libopenblas-dev
 
@@ -35,7 +35,7 @@ set -- -Dtests=enabled -Dexamples=enabled -Dbench=enabled -Djson=enabled "$@"
 if [ -n "$sanitize" ]; then
   # shellcheck disable=SC2086  # CXX may carry flags
   if ! echo 'int main() {}' | $CXX -fsanitize=address,undefined -x c++ - -o /dev/null 2>/dev/null; then
-    sh tools/install_missing.sh sanitizer-runtime:libclang-rt-14-dev
+    sh .ci/install_missing.sh sanitizer-runtime:libclang-rt-14-dev
   fi
   set -- --buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false \
     -Dcpp_args=-fno-sanitize-recover=all "$@"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <stdexcept>
 #include <vector>
 
@@ -28,24 +29,35 @@ TEST_CASE("it needs fewer evaluations than random search to come within 5 %") {
   }
 }
 
-/// Worsening moves made by the first walk, over many seeds: a point is asked next to the current one only.
-TEST_CASE("heat lets it climb, cold does not") {
+TEST_CASE("hot, it climbs out of a minimum; cold, it looks at all neighbours first") {
   const auto l = testing::deceptive();
-  const auto out_of_the_trap = [&](double hot) {
-    int out = 0;
+  const point trap(3, 1);
+  const auto strays = [&](double hot) {
+    int seeds = 0;
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
       annealing_options o;
       o.hot = hot;
-      o.cold = hot / 10;
+      o.cold = hot / 100;
       o.cooling = 0.999;
       annealing s(o);
-      s.start_at(point(3, 1));  // the bottom of the trap
-      const auto d = testing::minimise(s, l, 300, seed);
-      out += d.curve.size() == 300 && d.at != point(3, 1);
+      s.start_at(trap);
+      rng random(seed);
+      bool strayed = false;
+      for (int i = 0; i < 7; ++i) {  // the trap and its 6 neighbours
+        const auto asked = s.ask(l.space, random, 1);
+        REQUIRE_EQ(asked.size(), 1);
+        int hops = 0;
+        for (std::size_t d = 0; d < 3; ++d) hops += std::abs(asked[0][d] - trap[d]);
+        strayed = strayed || hops > 1;
+        const trial done[] = {{asked[0], l.measure(asked[0])}};
+        s.tell(l.space, done);
+      }
+      seeds += strayed;
     }
-    return out;
+    return seeds;
   };
-  CHECK_EQ(out_of_the_trap(1e-9), 0);
+  CHECK_EQ(strays(1e-9), 0);
+  CHECK_EQ(strays(100), 30);
 }
 
 TEST_CASE("neighbours drawn are one hop away, each of them in time") {

@@ -80,6 +80,26 @@ TEST_CASE("a batch may hold a point twice") {
   CHECK_EQ(answers[1].result.cost(), 7);
 }
 
+TEST_CASE("a point of the batch that is told before its turn is not asked") {
+  std::vector<trial> answers;
+  coroutine_strategy s([&](search_context& here) {
+    return [](search_context&, std::vector<trial>& out) -> search_routine {
+      out = co_yield points(1, 2, 3);
+      co_yield points(4);
+    }(here, answers);
+  });
+  rng random;
+  CHECK_EQ(s.ask(line(), random, 1), points(1));
+  const trial two[] = {took(2, 20), took(1, 10)};
+  s.tell(line(), two);
+  CHECK_EQ(s.ask(line(), random, 2), points(3));
+  const trial last[] = {took(3, 30)};
+  s.tell(line(), last);
+  CHECK_EQ(s.ask(line(), random, 1), points(4));
+  REQUIRE_EQ(answers.size(), 3);
+  for (int i = 0; i < 3; ++i) CHECK_EQ(answers[static_cast<std::size_t>(i)].result.cost(), 10 * (i + 1));
+}
+
 TEST_CASE("what is told unasked is known, before the start and after; what is not feasible is not") {
   std::vector<std::size_t> unasked;
   std::vector<double> best;
@@ -150,6 +170,25 @@ TEST_CASE("an exception comes out of ask, and ends the search") {
   s.tell(line(), done);
   CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(line(), random, 1)), "lost", std::runtime_error);
   CHECK(s.ask(line(), random, 1).empty());
+}
+
+search_routine climb(search_context& here) {  // the example of the header
+  point best = here.space().sample(here.random());
+  for (bool better = true; better;) {
+    better = false;
+    const auto near = here.space().neighbours(best, 1);
+    for (const auto& t : co_yield near)
+      if (t.result.cost() < here.known().cost(best)) best = t.at, better = true;
+  }
+}
+
+TEST_CASE("a climber in ten lines") {
+  const auto l = testing::convex();
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto d = testing::minimise(coroutine_strategy(climb), l, 1000, seed);
+    CHECK(d.finished);
+    CHECK_EQ(d.at, l.best);
+  }
 }
 
 struct walker : coroutine_strategy {

@@ -25,7 +25,7 @@ struct tile {
   friend auto operator<=>(const tile&, const tile&) = default;
 };
 
-/// 8 x 8 x 4 values, of which 172 configurations have at most 32 elements.
+/// 8 x 8 x 4 values, of which 160 configurations have at most 32 elements.
 inline tileseek::space<tile> tiles() {
   return tileseek::space<tile>{}
       .add("rows", &tile::rows, {1, 2, 3, 4, 6, 8, 12, 16})

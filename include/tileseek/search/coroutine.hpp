@@ -146,16 +146,18 @@ class coroutine_strategy {
       here_->random_ = random;
       routine_ = start_(*here_);
       advance(random, n);
-    } else if (open_.empty() && handed_ == batch().size()) {
-      advance(random, n);
     }
     std::vector<point> out;
-    while (!routine_.done() && out.size() < n && handed_ < batch().size()) {
-      open_.emplace(batch()[handed_], handed_);
-      here_->known_.mark(batch()[handed_]);
-      out.push_back(batch()[handed_++]);
+    for (;;) {
+      for (; !routine_.done() && out.size() < n && handed_ < batch().size(); ++handed_) {
+        if (answered_[handed_]) continue;
+        open_.emplace(batch()[handed_], handed_);
+        here_->known_.mark(batch()[handed_]);
+        out.push_back(batch()[handed_]);
+      }
+      if (!out.empty() || !open_.empty() || routine_.done()) return out;
+      advance(random, n);
     }
-    return out;
   }
 
   void tell(const lattice& space, std::span<const trial> done) {
@@ -165,6 +167,7 @@ class coroutine_strategy {
         if (!space.feasible(t.at)) continue;  // another tool's record: no coroutine should have to guard against it
         if (here_) here_->known_.tell(t);
         (here_ ? here_->unasked_ : early_).push_back(t);
+        answer_ahead(t);
         continue;
       }
       here_->known_.tell(t);
@@ -190,6 +193,16 @@ class coroutine_strategy {
  private:
   [[nodiscard]] const std::vector<point>& batch() const noexcept { return routine_.promise().batch; }
 
+  /// A point of the batch that is told before it was handed out needs not be asked.
+  void answer_ahead(const trial& t) {
+    if (!here_ || routine_.done()) return;
+    for (std::size_t i = handed_; i < batch().size(); ++i)
+      if (batch()[i] == t.at) {
+        routine_.promise().answers[i] = t;
+        answered_[i] = true;
+      }
+  }
+
   void advance(rng& random, std::size_t n) {
     here_->random_ = random;
     here_->wanted_ = n;
@@ -200,6 +213,7 @@ class coroutine_strategy {
     }
     random = here_->random_;
     if (!routine_.done()) routine_.promise().answers.resize(batch().size());
+    answered_.assign(routine_.done() ? 0 : batch().size(), false);
   }
 
   routine start_;
@@ -207,7 +221,8 @@ class coroutine_strategy {
   search_routine routine_;
   std::vector<trial> early_;
   std::optional<point> start_point_;
-  std::size_t handed_ = 0;                                        ///< points of the batch given out
+  std::size_t handed_ = 0;                                        ///< points of the batch given out, or passed over
+  std::vector<bool> answered_;                                    ///< points of the batch told before they were given out
   std::unordered_multimap<point, std::size_t, point_hash> open_;  ///< points given out and not answered, with their place
 };
 

@@ -154,6 +154,17 @@ struct named_reader {
   void renumber(std::size_t& slot) noexcept { is_tile ? tile.renumber(slot) : plain.renumber(slot); }
 };
 
+/// A tile size or factor of a run-time configuration: becomes whatever number the rule's argument is.
+struct tile_number {
+  std::int64_t number = 0;
+  explicit tile_number(std::int64_t n) noexcept : number(n) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  operator T() const noexcept {  // NOLINT(google-explicit-constructor): meant to convert
+    return static_cast<T>(number);
+  }
+};
+
 /// One number of a tile axis: the product of the factors at coordinates [first, last), or the rest of the extent.
 template <class I>
 struct tile_level_reader {
@@ -632,7 +643,7 @@ class space {
   }
   template <std::convertible_to<std::string> Name>
   [[nodiscard]] auto reader(const tile_level<Name>& one, const std::string& who) const {
-    return level_reader<std::int64_t>(find(std::string(one.axis), who), one.level, one.view, who);
+    return level_reader<detail::tile_number>(find(std::string(one.axis), who), one.level, one.view, who);
   }
 
   template <class I>

@@ -28,7 +28,7 @@ namespace detail {
 template <class M>
 [[nodiscard]] std::size_t preferred_batch(const M& m) {
   if constexpr (requires { { m.batch_size() } -> std::convertible_to<std::size_t>; })
-    return std::max<std::size_t>(1, m.batch_size());
+    return std::max<std::size_t>(1, static_cast<std::size_t>(m.batch_size()));
   else
     return 1;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what is missing of a list of needs, with apt-get. Does nothing, and asks no registry, when all is there.
-#   sh tools/install_missing.sh NEED:PACKAGE...
+#   sh .ci/install_missing.sh NEED:PACKAGE...
 # NEED is a program (g++), a pkg-config file (eigen3.pc) or a header (doctest/doctest.h); PACKAGE brings it on Debian.
 set -eu
 

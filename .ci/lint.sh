@@ -1,12 +1,12 @@
 #!/bin/sh
 # Checks the sources with clang-format and clang-tidy 14 and the scripts with sh -n (and shellcheck, if it is there).
-#   sh tools/lint.sh           checks; the last line says how many checks passed and failed
-#   sh tools/lint.sh --fix     formats the sources
+#   sh .ci/lint.sh           checks; the last line says how many checks passed and failed
+#   sh .ci/lint.sh --fix     formats the sources
 # Kept out of the build: another clang must not keep anyone from building.
 set -eu
 cd "$(dirname "$0")/.."
 
-sh tools/install_missing.sh git:git clang-format-14:clang-format-14 clang-tidy-14:clang-tidy-14 eigen3.pc:libeigen3-dev \
+sh .ci/install_missing.sh git:git clang-format-14:clang-format-14 clang-tidy-14:clang-tidy-14 eigen3.pc:libeigen3-dev \
   nlohmann_json.pc:nlohmann-json3-dev
 
 sources() {  # tracked and new files that match a pattern, without what git ignores

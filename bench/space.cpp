@@ -1,0 +1,305 @@
+// What building, counting and walking spaces costs. Counters: peak_kB is the most memory held at once by one construction.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include <malloc.h>
+
+#include <benchmark/benchmark.h>
+
+#include <tileseek/space.hpp>
+
+namespace {
+
+std::size_t held = 0;
+std::size_t peak = 0;
+
+void* counted_new(std::size_t bytes) {
+  void* const p = std::malloc(bytes);
+  if (p == nullptr) throw std::bad_alloc();
+  held += malloc_usable_size(p);
+  peak = std::max(peak, held);
+  return p;
+}
+
+void counted_delete(void* p) noexcept {
+  if (p != nullptr) held -= malloc_usable_size(p);
+  std::free(p);
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted_new(bytes); }
+void* operator new[](std::size_t bytes) { return counted_new(bytes); }
+void operator delete(void* p) noexcept { counted_delete(p); }
+void operator delete[](void* p) noexcept { counted_delete(p); }
+void operator delete(void* p, std::size_t) noexcept { counted_delete(p); }
+void operator delete[](void* p, std::size_t) noexcept { counted_delete(p); }
+
+namespace {
+
+using tileseek::factor;
+using tileseek::inclusive;
+using tileseek::lattice;
+using tileseek::point;
+using tileseek::rng;
+using tileseek::space;
+using tileseek::tile_view;
+
+struct dedispersion {
+  int block_size_x = 16, block_size_y = 32, block_size_z = 1, tile_size_x = 1, tile_size_y = 1, tile_stride_x = 0,
+      tile_stride_y = 0, loop_unroll_factor_channel = 0;
+};
+
+auto make_dedispersion() {
+  using d = dedispersion;
+  return space<d>{}
+      .add("block_size_x", &d::block_size_x, tileseek::powers_of_two(1, 32))
+      .add("block_size_y", &d::block_size_y, tileseek::range(32, 256, 8))
+      .add("block_size_z", &d::block_size_z, {1})
+      .add("tile_size_x", &d::tile_size_x, tileseek::range(1, 4))
+      .add("tile_size_y", &d::tile_size_y, tileseek::range(1, 8))
+      .add("tile_stride_x", &d::tile_stride_x, {0, 1})
+      .add("tile_stride_y", &d::tile_stride_y, {0, 1})
+      .add("loop_unroll_factor_channel", &d::loop_unroll_factor_channel, {0})
+      .where("32 to 1024 threads", [](int x, int y) { return 32 <= x * y && x * y <= 1024; }, &d::block_size_x, &d::block_size_y)
+      .where("a stride needs a tile in x", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_x, &d::tile_stride_x)
+      .where("a stride needs a tile in y", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_y, &d::tile_stride_y);
+}
+
+struct hotspot {
+  int block_size_x = 256, block_size_y = 1, tile_size_x = 1, tile_size_y = 1, temporal_tiling_factor = 2,
+      loop_unroll_factor_t = 2, sh_power = 1, blocks_per_sm = 0;
+};
+
+auto make_hotspot() {
+  using h = hotspot;
+  std::vector<int> widths{1, 2, 4, 8, 16};
+  for (int w = 32; w <= 1024; w += 32) widths.push_back(w);
+  return space<h>{}
+      .add("block_size_x", &h::block_size_x, tileseek::values(widths))
+      .add("block_size_y", &h::block_size_y, tileseek::powers_of_two(1, 32))
+      .add("tile_size_x", &h::tile_size_x, tileseek::range(1, 10))
+      .add("tile_size_y", &h::tile_size_y, tileseek::range(1, 10))
+      .add("temporal_tiling_factor", &h::temporal_tiling_factor, tileseek::range(1, 10))
+      .add("loop_unroll_factor_t", &h::loop_unroll_factor_t, tileseek::range(1, 10))
+      .add("sh_power", &h::sh_power, {0, 1})
+      .add("blocks_per_sm", &h::blocks_per_sm, tileseek::range(0, 4))
+      .where("at least a warp", [](int x, int y) { return x * y >= 32; }, &h::block_size_x, &h::block_size_y)
+      .where("at most 1024 threads", [](int x, int y) { return x * y <= 1024; }, &h::block_size_x, &h::block_size_y)
+      .where("unrolling divides the time tile", [](int t, int u) { return t % u == 0; }, &h::temporal_tiling_factor,
+             &h::loop_unroll_factor_t)
+      .where("shared memory of a block",
+             [](int bx, int tx, int t, int by, int ty, int s) {
+               return (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 <= 49152;
+             },
+             &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y, &h::tile_size_y, &h::sh_power)
+      .where("shared memory of a multiprocessor",
+             [](int b, int bx, int tx, int t, int by, int ty, int s) {
+               return b == 0 || (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 * b <= 102400;
+             },
+             &h::blocks_per_sm, &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y,
+             &h::tile_size_y, &h::sh_power);
+}
+
+struct seven_tiles {
+  std::array<int, 4> a{}, b{}, c{}, d{}, e{}, f{}, g{};
+};
+
+auto make_seven_tiles() {
+  using s = seven_tiles;
+  return space<s>{}
+      .tile("a", &s::a, 1024)
+      .tile("b", &s::b, 1024)
+      .tile("c", &s::c, 512)
+      .tile("d", &s::d, 720)
+      .tile("e", &s::e, 224)
+      .tile("f", &s::f, 256)
+      .tile("g", &s::g, 64);
+}
+
+/// A convolution on a GPU: blocks, virtual threads, threads and two levels of registers; reductions in three levels.
+struct conv2d {
+  std::array<int, 5> n{}, k{}, h{}, w{};
+  std::array<int, 3> c{}, r{}, s{};
+  int unroll = 0;
+};
+
+auto make_conv2d() {
+  using q = conv2d;
+  return space<q>{}
+      .tile("n", &q::n, 16)
+      .tile("k", &q::k, 512)
+      .tile("h", &q::h, 56)
+      .tile("w", &q::w, 56)
+      .tile("c", &q::c, 256)
+      .tile("r", &q::r, 3)
+      .tile("s", &q::s, 3)
+      .add("unroll", &q::unroll, {0, 64, 512, 1024})
+      .where("at most 1024 threads",
+             [](int n, int k, int h, int w) { return static_cast<long>(n) * k * h * w <= 1024; }, factor(&q::n, 2),
+             factor(&q::k, 2), factor(&q::h, 2), factor(&q::w, 2))
+      .where("a tile of input and weights fits in shared memory",
+             [](int n, int k, int h, int w, int c, int r, int s) {
+               const long input = static_cast<long>(n) * c * (h + r - 1) * (w + s - 1);
+               return 4 * (input + static_cast<long>(k) * c * r * s) <= 49152;
+             },
+             inclusive(&q::n, 1), inclusive(&q::k, 1), inclusive(&q::h, 1), inclusive(&q::w, 1), inclusive(&q::c, 1),
+             inclusive(&q::r, 1), inclusive(&q::s, 1))
+      .where("at most 128 accumulators in registers",
+             [](int n, int k, int h, int w) { return static_cast<long>(n) * k * h * w <= 128; }, inclusive(&q::n, 3),
+             inclusive(&q::k, 3), inclusive(&q::h, 3), inclusive(&q::w, 3));
+}
+
+/// The same, written as a beginner would: each rule reads whole arrays. Not built in, but checked by rejection.
+auto make_conv2d_by_arrays() {
+  using q = conv2d;
+  using five = const std::array<int, 5>&;
+  using three = const std::array<int, 3>&;
+  return space<q>{}
+      .tile("n", &q::n, 16)
+      .tile("k", &q::k, 512)
+      .tile("h", &q::h, 56)
+      .tile("w", &q::w, 56)
+      .tile("c", &q::c, 256)
+      .tile("r", &q::r, 3)
+      .tile("s", &q::s, 3)
+      .add("unroll", &q::unroll, {0, 64, 512, 1024})
+      .where("at most 1024 threads",
+             [](five n, five k, five h, five w) { return static_cast<long>(n[2]) * k[2] * h[2] * w[2] <= 1024; }, &q::n,
+             &q::k, &q::h, &q::w)
+      .where("a tile of input and weights fits in shared memory",
+             [](five n, five k, five h, five w, three c, three r, three s) {
+               const auto inside = [](const auto& t) {
+                 long size = 1;
+                 for (std::size_t l = 1; l < t.size(); ++l) size *= t[l];
+                 return size;
+               };
+               const long input = inside(n) * inside(c) * (inside(h) + inside(r) - 1) * (inside(w) + inside(s) - 1);
+               return 4 * (input + inside(k) * inside(c) * inside(r) * inside(s)) <= 49152;
+             },
+             &q::n, &q::k, &q::h, &q::w, &q::c, &q::r, &q::s)
+      .where("at most 128 accumulators in registers",
+             [](five n, five k, five h, five w) {
+               return static_cast<long>(n[3]) * n[4] * k[3] * k[4] * h[3] * h[4] * w[3] * w[4] <= 128;
+             },
+             &q::n, &q::k, &q::h, &q::w);
+}
+
+template <auto Make>
+void construct(benchmark::State& state) {
+  std::size_t most = 0;
+  double size = 0;
+  double acceptance = 1;
+  for (auto _ : state) {
+    const std::size_t before = held;
+    peak = held;
+    const auto s = Make();
+    size = s.approximate_size();
+    acceptance = s.lattice().acceptance();
+    most = std::max(most, peak - before);
+    benchmark::DoNotOptimize(size);
+  }
+  state.counters["configurations"] = size;
+  state.counters["acceptance"] = acceptance;
+  state.counters["peak_kB"] = static_cast<double>(most) / 1000;
+}
+
+/// Some points of a space, which the benchmarks below go round.
+template <auto Make>
+struct points {
+  decltype(Make()) of = Make();
+  const lattice& l = of.lattice();
+  std::vector<point> some;
+  std::size_t next = 0;
+  points() {
+    rng random(1);
+    for (int i = 0; i < 256; ++i) some.push_back(l.sample(random));
+  }
+  const point& operator()() { return some[next++ % some.size()]; }
+};
+
+template <auto Make>
+void sample(benchmark::State& state) {
+  points<Make> p;
+  rng random(2);
+  for (auto _ : state) benchmark::DoNotOptimize(p.l.sample(random));
+}
+
+template <auto Make>
+void rank_and_unrank(benchmark::State& state) {
+  points<Make> p;
+  for (auto _ : state) benchmark::DoNotOptimize(p.l.unrank(p.l.rank(p())));
+}
+
+template <auto Make>
+void feasible(benchmark::State& state) {
+  points<Make> p;
+  for (auto _ : state) benchmark::DoNotOptimize(p.l.feasible(p()));
+}
+
+template <auto Make>
+void move(benchmark::State& state) {
+  points<Make> p;
+  std::size_t d = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(p.l.move(p(), d++ % p.l.dimensions(), 1));
+}
+
+template <auto Make, tile_view View = tile_view::factor>
+void neighbours(benchmark::State& state) {
+  points<Make> p;
+  const auto hops = static_cast<std::size_t>(state.range(0));
+  std::size_t found = 0;
+  for (auto _ : state) found += p.l.neighbours(p(), hops, View).size();
+  state.counters["found"] = benchmark::Counter(static_cast<double>(found), benchmark::Counter::kAvgIterations);
+}
+
+/// Of points drawn without regard to rules.
+template <auto Make>
+void nearest(benchmark::State& state) {
+  points<Make> p;
+  rng random(3);
+  std::vector<point> wanted;
+  for (int i = 0; i < 64; ++i) {
+    point w(p.l.dimensions());
+    for (std::size_t d = 0; d < w.size(); ++d) w[d] = random.index(p.l.extent(d));
+    wanted.push_back(std::move(w));
+  }
+  std::size_t i = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(p.l.nearest(wanted[i++ % wanted.size()]));
+}
+
+constexpr auto ms = benchmark::kMillisecond;
+constexpr auto us = benchmark::kMicrosecond;
+
+BENCHMARK(construct<make_dedispersion>)->Unit(ms);
+BENCHMARK(construct<make_hotspot>)->Unit(ms);
+BENCHMARK(construct<make_seven_tiles>)->Unit(ms);
+BENCHMARK(construct<make_conv2d>)->Unit(ms);
+BENCHMARK(construct<make_conv2d_by_arrays>)->Unit(ms);
+BENCHMARK(sample<make_dedispersion>);
+BENCHMARK(sample<make_hotspot>);
+BENCHMARK(sample<make_seven_tiles>);
+BENCHMARK(sample<make_conv2d>);
+BENCHMARK(sample<make_conv2d_by_arrays>);
+BENCHMARK(rank_and_unrank<make_hotspot>);
+BENCHMARK(rank_and_unrank<make_conv2d>);
+BENCHMARK(feasible<make_hotspot>);
+BENCHMARK(feasible<make_conv2d>);
+BENCHMARK(move<make_hotspot>);
+BENCHMARK(move<make_conv2d>);
+BENCHMARK(neighbours<make_hotspot>)->Arg(1)->Arg(2)->Unit(us);
+BENCHMARK(neighbours<make_conv2d>)->Arg(1)->Arg(2)->Unit(us);
+BENCHMARK(neighbours<make_conv2d, tile_view::inclusive>)->Arg(1)->Arg(2)->Unit(us);
+BENCHMARK(nearest<make_hotspot>)->Unit(us);
+BENCHMARK(nearest<make_conv2d>)->Unit(us);
+BENCHMARK(nearest<make_conv2d_by_arrays>)->Unit(us);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,681 @@
+#include <tileseek/record/log.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <limits>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tileseek/search/droplet.hpp>
+#include <tileseek/search/dynamic_gradient.hpp>
+#include <tileseek/search/exhaustive.hpp>
+#include <tileseek/search/random.hpp>
+#include <tileseek/tune/tune.hpp>
+
+#include "tune/fixture.hpp"
+
+using fixture::cost_of;
+using fixture::counted;
+using fixture::temporary_file;
+using fixture::tile;
+using fixture::tiles;
+using tileseek::log_file;
+using tileseek::measurement;
+using tileseek::status;
+using tileseek::stop;
+
+namespace {
+
+tileseek::options<tile> logged(const temporary_file& file, std::size_t trials, std::size_t batch = 1) {
+  auto o = fixture::quiet(trials);
+  o.batch = batch;
+  o.seed = 5;
+  o.log = log_file(file.path());
+  return o;
+}
+
+template <class S>
+tileseek::result<tile> run(const tileseek::options<tile>& o, counted& measured, S strategy) {
+  return tune(tiles(), std::ref(measured), o, std::move(strategy));
+}
+template <class S>
+tileseek::result<tile> run(const tileseek::options<tile>& o, S strategy) {
+  counted measured;
+  return run(o, measured, std::move(strategy));
+}
+
+/// The text of the exception that a run with this log ends with; empty for none.
+std::string refused(const temporary_file& file) {
+  try {
+    static_cast<void>(run(logged(file, 5), tileseek::random{}));
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return {};
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Configurations in a log; fails the test when one is there twice.
+std::set<std::string> configurations(const temporary_file& file) {
+  std::set<std::string> out;
+  for (const auto& line : file.lines()) {
+    const auto j = tileseek::detail::json::parse(line);
+    if (j.contains("configuration")) CHECK(out.insert(j.at("configuration").dump()).second);
+  }
+  return out;
+}
+
+void same(const tileseek::result<tile>& a, const tileseek::result<tile>& b) {
+  CHECK(a.trials == b.trials);
+  CHECK(a.best == b.best);
+  CHECK(a.median_seconds == b.median_seconds);
+  CHECK(a.rounds == b.rounds);
+  CHECK(a.stopped == b.stopped);
+  CHECK(a.by_status == b.by_status);
+  REQUIRE(a.history.size() == b.history.size());
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < a.history.size(); ++i)
+    if (a.history[i].at != b.history[i].at || a.history[i].result.outcome != b.history[i].result.outcome ||
+        a.history[i].result.seconds != b.history[i].result.seconds || a.history[i].result.note != b.history[i].result.note)
+      ++different;
+  CHECK(different == 0);
+}
+
+/// Runs to the end; then, for every given prefix of the log, resumes and expects the same end.
+template <class Make>
+void survives_cuts(const Make& strategy, std::size_t batch, std::size_t rounds, bool every_byte) {
+  temporary_file file;
+  auto o = logged(file, 30, batch);
+  o.rounds = rounds;
+  const auto undisturbed = run(o, strategy());
+  REQUIRE(undisturbed.trials > 10);
+  const std::string whole = file.content();
+  const auto all = configurations(file);
+  CHECK(all.size() == undisturbed.trials);
+  tileseek::rng random(1);
+  std::size_t cut = 0;
+  std::size_t cuts = 0;
+  while (cut <= whole.size()) {
+    CAPTURE(cut);
+    file.write(whole.substr(0, cut));
+    const auto kept = static_cast<std::size_t>(std::count(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut), '\n'));
+    const bool newline_only = cut < whole.size() && whole[cut] == '\n';  // the line is whole but for its end
+    counted measured;
+    o.log = log_file(file.path());
+    const auto r = run(o, measured, strategy());
+    same(r, undisturbed);
+    CHECK(r.replayed + r.measured == r.trials);
+    const std::size_t trial_lines = std::min(all.size(), (kept == 0 ? 0 : kept - 1) + (newline_only && kept > 0 ? 1 : 0));
+    CHECK(r.replayed == trial_lines);
+    if (rounds == 0) {
+      CHECK(measured.total == static_cast<int>(r.measured));
+      for (const auto& [t, calls] : measured.calls) CHECK(calls == 1);
+    }
+    CHECK(configurations(file) == all);
+    counted none;
+    o.log = log_file(file.path());
+    const auto again = run(o, none, strategy());
+    same(again, undisturbed);
+    CHECK(none.total == 0);
+    ++cuts;
+    // The next byte; or a random one in this line, then the line's end without and with its newline.
+    if (every_byte) {
+      ++cut;
+    } else {
+      const auto end = whole.find('\n', cut);
+      if (end == std::string::npos) break;
+      cut = cuts % 3 == 1 && end > cut + 1 ? cut + 1 + static_cast<std::size_t>(random.below(end - cut - 1))
+            : cut < end                    ? end
+                                           : end + 1;
+    }
+  }
+  CHECK(cuts > 30);
+}
+
+}  // namespace
+
+TEST_CASE("a cut log resumes to the same end: random, every byte") {
+  survives_cuts([] { return tileseek::random{}; }, 1, 0, true);
+}
+TEST_CASE("a cut log resumes to the same end: random in batches of 8") {
+  survives_cuts([] { return tileseek::random{}; }, 8, 0, false);
+}
+TEST_CASE("a cut log resumes to the same end: droplet") {
+  survives_cuts([] { return tileseek::droplet{}; }, 1, 0, false);
+  survives_cuts([] { return tileseek::droplet{}; }, 8, 0, false);
+}
+TEST_CASE("a cut log resumes to the same end: dynamic gradient") {
+  survives_cuts([] { return tileseek::dynamic_gradient{}; }, 1, 0, false);
+  survives_cuts([] { return tileseek::dynamic_gradient{}; }, 8, 0, false);
+}
+TEST_CASE("a cut log resumes to the same end: with the final contest") {
+  survives_cuts([] { return tileseek::droplet{}; }, 4, 6, false);
+}
+
+TEST_CASE("a run killed 50 times ends like one that was not") {
+  temporary_file undisturbed_file;
+  temporary_file file;
+  const auto expected = run(logged(undisturbed_file, 150, 3), tileseek::droplet{});
+  // Calls of the measurer are counted by bytes in a file, which survive the kill.
+  temporary_file calls;
+  tileseek::rng random(9);
+  const auto slow = [&](const tile& t) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    std::FILE* f = std::fopen(calls.path().c_str(), "ab");
+    std::fputc('x', f);
+    std::fclose(f);
+    return cost_of(t);
+  };
+  std::size_t kills = 0;
+  bool finished = false;
+  for (std::size_t start = 0; start < 50 && !finished; ++start) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      static_cast<void>(tune(tiles(), slow, logged(file, 150, 3), tileseek::droplet{}));
+      _exit(0);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(500 + random.below(10000)));
+    kill(child, SIGKILL);
+    int how = 0;
+    REQUIRE(waitpid(child, &how, 0) == child);
+    if (WIFSIGNALED(how)) ++kills;
+    finished = WIFEXITED(how);
+    if (WIFEXITED(how)) CHECK(WEXITSTATUS(how) == 0);
+  }
+  const auto r = tune(tiles(), slow, logged(file, 150, 3), tileseek::droplet{});
+  CHECK(kills > 5);
+  same(r, expected);
+  CHECK(configurations(file) == configurations(undisturbed_file));
+  // A kill between measuring and writing costs that one measurement again: no more.
+  CHECK(calls.content().size() >= r.trials);
+  CHECK(calls.content().size() <= r.trials + kills);
+}
+
+TEST_CASE("a finished run measures nothing when it is started again, however it ended") {
+  struct case_of {
+    const char* name;
+    std::function<void(tileseek::options<tile>&)> change;
+    stop why;
+  };
+  struct after_ten {
+    bool on_batch(const tileseek::progress& p) { return p.trials >= 10; }
+  };
+  const case_of cases[] = {
+      {"trials", [](auto& o) { o.trials = 20; }, stop::trials},
+      {"exhausted", [](auto& o) { o.trials = 1000; }, stop::exhausted},
+      {"target", [](auto& o) { o.until = tileseek::target(3e-3); }, stop::target},
+      {"stalled", [](auto& o) { o.until = tileseek::stalled_for(12); }, stop::stalled},
+      {"fraction", [](auto& o) { o.until = tileseek::share_of_space(0.2); }, stop::fraction},
+      {"observer", [](auto& o) { o.observers = {after_ten{}}; }, stop::observer},
+      {"contest", [](auto& o) { o.trials = 20, o.rounds = 6; }, stop::trials},
+      {"short contest", [](auto& o) { o.trials = 20, o.rounds = 9, o.final_seconds = 0; }, stop::trials},
+  };
+  for (const auto& c : cases)
+    for (const std::size_t batch : {1u, 8u}) {
+      CAPTURE(c.name);
+      temporary_file file;
+      auto o = logged(file, 100, batch);
+      c.change(o);
+      const auto first = run(o, tileseek::random{});
+      CHECK(first.stopped == c.why);
+      const auto before = file.content();
+      o.log = log_file(file.path());
+      counted none;
+      const auto second = run(o, none, tileseek::random{});
+      CHECK(none.total == 0);
+      same(first, second);
+      CHECK(file.content() == before);
+      REQUIRE(!second.notes.empty());
+      CHECK(has(second.notes.front(), "nothing was measured: all "));
+    }
+}
+
+TEST_CASE("the seconds of a run count on when it is resumed") {
+  temporary_file file;
+  auto o = logged(file, 1000, 8);
+  o.seconds = 0.1;
+  o.trials.reset();
+  const auto slow = [](const tile& t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(15));
+    return cost_of(t);
+  };
+  const auto first = tune(tiles(), slow, o, tileseek::random{});
+  CHECK(first.stopped == stop::seconds);
+  CHECK(first.trials <= 7);  // in the middle of a batch
+  o.log = log_file(file.path());
+  counted none;
+  const auto second = run(o, none, tileseek::random{});
+  CHECK(none.total == 0);
+  CHECK(second.stopped == stop::seconds);
+  CHECK(second.trials == first.trials);
+  CHECK(second.seconds >= 0.1);
+  o.seconds = 0.15;
+  o.log = log_file(file.path());
+  const auto third = tune(tiles(), slow, o, tileseek::random{});
+  CHECK(third.stopped == stop::seconds);
+  CHECK(third.trials > second.trials);
+  CHECK(third.measured <= 4);
+  CHECK(third.seconds >= 0.15);
+  // A shorter budget ends the replay where it would have ended the run.
+  o.seconds = 0.02;
+  o.log = log_file(file.path());
+  const auto shorter = run(o, none, tileseek::random{});
+  CHECK(none.total == 0);
+  CHECK(shorter.stopped == stop::seconds);
+}
+
+TEST_CASE("more trials go on where the log ends") {
+  temporary_file file;
+  const auto first = run(logged(file, 13, 4), tileseek::random{});
+  counted measured;
+  const auto second = run(logged(file, 40, 4), measured, tileseek::random{});
+  CHECK(second.replayed == 13);
+  CHECK(second.measured == 27);
+  CHECK(measured.total == 27);
+  for (std::size_t i = 0; i < 13; ++i) CHECK(second.history[i].at == first.history[i].at);
+}
+
+TEST_CASE("results told out of order resume to the same state") {
+  temporary_file file;
+  const auto backwards = [&](std::size_t stop_after) {
+    tileseek::session<tile> s(tiles(), tileseek::random{}, logged(file, 30, 6));
+    std::size_t told = 0;
+    while (const auto batch = s.ask(6))
+      for (std::size_t i = batch->size(); i-- > 0;) {
+        if (told++ == stop_after) return s.finish();
+        s.tell(i, cost_of((*batch)[i]));
+      }
+    return s.finish();
+  };
+  const auto first = backwards(1000);
+  const auto whole = file.content();
+  const auto second = backwards(1000);
+  same(first, second);
+  CHECK(second.measured == 0);
+  file.write("");
+  static_cast<void>(backwards(9));  // three results of the second batch
+  const auto third = backwards(1000);
+  CHECK(third.replayed == 9);
+  same(third, first);
+}
+
+TEST_CASE("another strategy, seed or batch on the same log starts warm and measures nothing again") {
+  temporary_file file;
+  const auto first = run(logged(file, 40), tileseek::random{});
+  const auto known = configurations(file);
+  std::size_t before = 40;
+  const auto goes_on = [&](tileseek::options<tile> o, auto strategy) {
+    counted measured;
+    const auto r = run(o, measured, std::move(strategy));
+    CHECK(r.known == before);
+    CHECK(r.replayed == 0);
+    CHECK(r.measured == r.trials);
+    CHECK(configurations(file).size() == before + r.trials);  // each once
+    CHECK(r.median_seconds <= first.median_seconds);
+    CHECK(has(r.notes.front(), std::to_string(before) + " results of other runs in the log"));
+    before += r.trials;
+  };
+  goes_on(logged(file, 20), tileseek::droplet{});
+  auto o = logged(file, 20);
+  o.seed = 6;
+  goes_on(o, tileseek::random{});
+  goes_on(logged(file, 20, 8), tileseek::random{});
+  // The last of them resumes; what was before is its warm start again.
+  counted measured;
+  const auto r = run(logged(file, 25, 8), measured, tileseek::random{});
+  CHECK(r.replayed == 20);
+  CHECK(r.known == 80);
+  CHECK(measured.total == 5);
+  CHECK(known.size() == 40);
+}
+
+TEST_CASE("a log whose trials the run does not ask: it says so, tells them, and measures none of them again") {
+  temporary_file file;
+  const auto first = run(logged(file, 30), tileseek::random{});
+  auto lines = file.lines();
+  std::string without;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (i != 11) without += lines[i] + "\n";  // the 11th trial is gone
+  file.write(without);
+  counted measured;
+  const auto r = run(logged(file, 30), measured, tileseek::random{});
+  CHECK(r.replayed == 10);
+  CHECK(r.known == 19);
+  CHECK(r.measured == 20);
+  REQUIRE(!r.notes.empty());
+  CHECK(has(r.notes.front(), "holds 19 trials that this run does not ask at this point"));
+  CHECK(configurations(file).size() == 10 + 19 + 20);
+  // And so again: nothing is measured twice.
+  counted again;
+  static_cast<void>(run(logged(file, 30), again, tileseek::random{}));
+  CHECK(configurations(file).size() == 49 + again.calls.size());
+}
+
+TEST_CASE("a torn last line is dropped with a note, and only it") {
+  temporary_file file;
+  static_cast<void>(run(logged(file, 10), tileseek::random{}));
+  auto lines = file.lines();
+  REQUIRE(lines.size() == 12);
+  std::string cut;
+  for (std::size_t i = 0; i < 6; ++i) cut += lines[i] + "\n";
+  file.write(cut + lines[6].substr(0, 20));
+  const auto r = run(logged(file, 10), tileseek::random{});
+  CHECK(r.replayed == 5);
+  CHECK(r.notes.front() == "the last line of the log '" + file.path() + "', line 7, was torn and is dropped");
+  CHECK(configurations(file).size() == 10);
+}
+
+TEST_CASE("damage before the last line is an error with file and line, and the file is left alone") {
+  temporary_file file;
+  static_cast<void>(run(logged(file, 10), tileseek::random{}));
+  const auto lines = file.lines();
+  const auto with_line = [&](std::size_t number, const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < lines.size(); ++i) out += (i + 1 == number ? text : lines[i]) + "\n";
+    file.write(out);
+    const auto before = file.content();
+    auto what = refused(file);
+    CHECK(file.content() == before);
+    return what;
+  };
+  const std::string line4 = "log '" + file.path() + "', line 4: ";
+  CHECK(with_line(4, lines[3].substr(0, 20)) == line4 + "damaged at its byte 21; repair or remove the line, or use another file");
+  CHECK(with_line(4, "").starts_with(line4));
+  CHECK(with_line(4, std::string(40, '\0')).starts_with(line4));
+  CHECK(has(with_line(4, "[1, 2]"), "neither a run, a trial, a contest nor an end"));
+  CHECK(has(with_line(4, "{\"other\": 1}"), "line 4: neither a run"));
+  CHECK(has(with_line(4, R"({"configuration":{"rows":1},"status":"tired","seconds":[],"elapsed":1})"), "unknown status \"tired\""));
+  CHECK(has(with_line(4, R"({"configuration":[],"status":"ok","seconds":[1],"elapsed":1})"), "a configuration is an object"));
+  CHECK(has(with_line(4, R"({"configuration":{"rows":null},"status":"ok","seconds":[1],"elapsed":1})"), "line 4: a value is"));
+  CHECK(with_line(4, R"({"configuration":{"rows":1},"seconds":[1],"elapsed":1})").starts_with(line4));
+  CHECK(with_line(4, R"({"configuration":{"rows":1},"status":"ok","seconds":["x"],"elapsed":1})").starts_with(line4));
+  CHECK(has(with_line(1, lines[1]), "line 1: not a tileseek log"));
+  CHECK(has(with_line(1, "hello"), "line 1: not a tileseek log"));
+  std::string later = lines[0];
+  later.replace(later.find("\"schema\":1"), 10, "\"schema\":9");
+  CHECK(has(with_line(1, later), "line 1: schema 9 is later than this library's, 1"));
+  // A trial of a configuration that is not in the space is left out with a note.
+  std::string outside;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    outside += (i == 3 ? R"({"configuration":{"rows":5,"columns":1,"unroll":1},"status":"ok","seconds":[1],"elapsed":0})" : lines[i]) + "\n";
+  file.write(outside);
+  const auto r = run(logged(file, 10), tileseek::random{});
+  CHECK(r.notes.front() == "1 trials of the log '" + file.path() + "' are not in the space; they are left out");
+}
+
+TEST_CASE("a file that is no log is never changed, with or without an end of its line") {
+  temporary_file file;
+  for (const char* text : {"hello", "hello\n", "{\"a\": 1}", "{", "{\"tile", "\x7f" "ELF\x02\x01", "[]", "1", "\n"}) {
+    file.write(text);
+    CAPTURE(text);
+    const auto what = refused(file);
+    if (std::string_view(text) == "{" || std::string_view(text) == "{\"tile") {
+      CHECK(what.empty());  // the start of ours: torn
+    } else {
+      CHECK(has(what, "line 1: not a tileseek log; use another file"));
+      CHECK(file.content() == text);
+    }
+  }
+}
+
+TEST_CASE("a log of another space is refused and left alone, with or without the end of its line") {
+  temporary_file file;
+  const auto other = tileseek::space<tile>{}.add("rows", &tile::rows, {1, 2, 3});
+  auto o = logged(file, 3);
+  static_cast<void>(tune(other, cost_of, o, tileseek::random{}));
+  const auto before = file.content();
+  o.log.reset();
+  CHECK(has(refused(file), "line 1: written for another space (parameters [\"rows\"], size 3.0); use another file"));
+  CHECK(file.content() == before);
+  file.write(before.substr(0, before.find('\n')));
+  CHECK(has(refused(file), "line 1: written for another space"));
+  CHECK(file.content() == before.substr(0, before.find('\n')));
+}
+
+TEST_CASE("an empty file, and the empty name") {
+  temporary_file file;
+  file.write("");
+  const auto r = run(logged(file, 5), tileseek::random{});
+  CHECK(r.trials == 5);
+  CHECK(r.notes.empty());
+  CHECK(file.lines().size() == 7);  // the head, the trials, the end
+  CHECK_THROWS_AS(static_cast<void>(log_file("")), std::invalid_argument);
+}
+
+TEST_CASE("places where no log can be") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(log_file("/tmp")->open({})), "log '/tmp': cannot be opened for writing: Is a directory",
+                       std::runtime_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(log_file("/nowhere/at/all.jsonl")->open({})),
+                       "log '/nowhere/at/all.jsonl': cannot be opened for writing: No such file or directory", std::runtime_error);
+  if (access("/dev/full", W_OK) == 0)
+    CHECK_THROWS_WITH_AS(static_cast<void>(log_file("/dev/full")->open({})),
+                         "log '/dev/full': cannot be written: No space left on device", std::runtime_error);
+  if (geteuid() != 0) {  // root may write anywhere
+    temporary_file file;
+    file.write("");
+    chmod(file.path().c_str(), 0444);
+    CHECK(has(refused(file), "cannot be opened for writing"));
+  }
+}
+
+TEST_CASE("a disk that fills up in the middle: the run ends with an error, no half line stays, and it resumes") {
+  temporary_file file;
+  static_cast<void>(run(logged(file, 10), tileseek::random{}));
+  const auto whole = file.content();
+  const auto half_way = whole.find('\n', whole.size() / 2) + 30;
+  file.write("");
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{half_way, half_way};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    _exit(has(refused(file), "cannot be written: File too large") ? 0 : 1);
+  }
+  int how = 0;
+  REQUIRE(waitpid(child, &how, 0) == child);
+  CHECK(WIFEXITED(how));
+  // refused() asks for 5 trials only, which may all fit; then the limit was not met.
+  const auto content = file.content();
+  CHECK(!content.empty());
+  CHECK(content.back() == '\n');
+  counted measured;
+  const auto r = run(logged(file, 10), measured, tileseek::random{});
+  CHECK(r.notes.empty());
+  CHECK(r.trials == 10);
+  CHECK(r.replayed >= 3);
+}
+
+TEST_CASE("a second run on the same log is refused, in this process and in another") {
+  temporary_file file;
+  auto first = std::make_unique<tileseek::session<tile>>(tiles(), tileseek::random{}, logged(file, 5));
+  const auto before = file.content();
+  const std::string in_use = "log '" + file.path() + "': another run is writing it; wait for its end or use another file";
+  CHECK(refused(file) == in_use);
+  const pid_t child = fork();
+  if (child == 0) _exit(refused(file) == in_use ? 0 : 1);
+  int how = 0;
+  REQUIRE(waitpid(child, &how, 0) == child);
+  CHECK(WIFEXITED(how));
+  CHECK(WEXITSTATUS(how) == 0);
+  CHECK(file.content() == before);
+  // When the session ends, the file is free, even if somebody keeps its options.
+  const auto kept = first->choices();
+  first.reset();
+  CHECK(refused(file).empty());
+  // One journal serves one run after another.
+  CHECK(tune(tiles(), cost_of, kept, tileseek::random{}).replayed == 5);
+  CHECK(tune(tiles(), cost_of, kept, tileseek::random{}).replayed == 5);
+}
+
+TEST_CASE("notes that are not UTF-8, and awkward ones, are kept readable") {
+  temporary_file file;
+  const std::string awkward = "line\nbreak \"quoted\" \\ tab\t nul";
+  int calls = 0;
+  const auto noisy = [&](const tile&) {
+    ++calls;
+    return tileseek::failure(status::build_failed, calls == 1 ? "caf\xe9 \xff\xfe" : awkward);
+  };
+  static_cast<void>(tune(tiles(), noisy, logged(file, 3), tileseek::random{}));
+  const auto r = run(logged(file, 3), tileseek::random{});
+  CHECK(r.replayed == 3);
+  CHECK(r.history[0].result.note.starts_with("caf"));
+  CHECK(r.history[1].result.note == awkward);
+}
+
+TEST_CASE("numbers that JSON does not have: failed rounds of a contest, infinite limits, infinite values") {
+  temporary_file file;
+  tileseek::journal_head head;
+  head.strategy = "s";
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  {
+    const auto log = log_file(file.path());
+    static_cast<void>(log->open(head));
+    log->append(tileseek::journal_trial{{{"limit", infinite}, {"low", -infinite}, {"x", 0.1}, {"n", 2}, {"name", "NHWC"},
+                                         {"flag", true}, {"tile", std::vector<std::int64_t>{8, 4}}},
+                                        {status::ok, {0.1, 1e-300, 5}, ""},
+                                        0.25});
+    log->append(tileseek::journal_contest{1, 9, infinite, {{"default", {{"x", 1}}, {1, nan, 2}}, {"", {}, {}}}});
+    log->finish(stop::trials, 0.5);
+    log->close();
+    CHECK_THROWS_AS(log->finish(stop::trials, 0.5), std::runtime_error);
+  }
+  const auto log = log_file(file.path());
+  const auto content = log->open(head);
+  REQUIRE(content.trials.size() == 1);
+  const auto& t = content.trials.front();
+  CHECK(t.configuration[0].second == tileseek::value(infinite));
+  CHECK(t.configuration[1].second == tileseek::value(-infinite));
+  CHECK(t.configuration[2].second == tileseek::value(0.1));
+  CHECK(t.configuration[4].second == tileseek::value("NHWC"));
+  CHECK(t.configuration[5].second == tileseek::value(true));
+  CHECK(to_string(t.configuration[6].second) == "8x4");
+  CHECK(t.result.seconds == std::vector<double>{0.1, 1e-300, 5});
+  CHECK(t.elapsed == 0.25);
+  CHECK(content.elapsed == 0.5);
+  REQUIRE(content.contests.size() == 1);
+  const auto& c = content.contests.front();
+  CHECK(c.trials == 1);
+  CHECK(c.rounds == 9);
+  CHECK(c.limit == infinite);
+  REQUIRE(c.contestants.size() == 2);
+  CHECK(c.contestants[0].name == "default");
+  CHECK(c.contestants[0].seconds[0] == 1);
+  CHECK(std::isnan(c.contestants[0].seconds[1]));
+  CHECK(c.contestants[1].seconds.empty());
+}
+
+TEST_CASE("values of every kind come back: an infinite one, a text, a truth value, a tile") {
+  struct kinds {
+    double limit = 1;
+    std::string order = "ijk";
+    bool pad = false;
+    std::array<int, 2> k{8, 1};
+    float scale = 0.5F;
+  };
+  const auto space = tileseek::space<kinds>{}
+                         .add("limit", &kinds::limit, {0.1, 1.0, std::numeric_limits<double>::infinity()})
+                         .add("order", &kinds::order, {"ijk", "ikj"})
+                         .add("pad", &kinds::pad, {false, true})
+                         .add("scale", &kinds::scale, {0.1F, 0.5F})
+                         .tile("k", &kinds::k, 8);
+  temporary_file file;
+  const auto once = [&] {
+    return tune(space, [](const kinds& c) { return c.limit == 1 ? 1.0 : 2.0; },
+                {.trials = 1000, .log = log_file(file.path()), .rounds = 0, .progress = tileseek::verbosity::quiet},
+                tileseek::random{});
+  };
+  const auto first = once();
+  const auto second = once();
+  CHECK(first.measured == space.size());
+  CHECK(second.replayed == space.size());
+  CHECK(second.notes.size() == 1);
+}
+
+TEST_CASE("the contest of the log is used again, unless more rounds are wanted") {
+  temporary_file file;
+  auto o = logged(file, 20);
+  o.rounds = 6;
+  const auto first = run(o, tileseek::random{});
+  const auto again = [&](std::size_t rounds, double limit = 10) {
+    counted measured;
+    o.rounds = rounds;
+    o.final_seconds = limit;
+    o.log = log_file(file.path());
+    const auto r = run(o, measured, tileseek::random{});
+    CHECK(r.measured == 0);
+    CHECK(r.best == first.best);
+    return std::pair(measured.total, r.rounds);
+  };
+  CHECK(again(6) == std::pair<int, std::size_t>(0, 6));
+  CHECK(again(3) == std::pair<int, std::size_t>(0, 6));  // more is as good
+  const auto [calls, rounds] = again(12);
+  CHECK(calls > 0);
+  CHECK(rounds == 12);
+  CHECK(again(12) == std::pair<int, std::size_t>(0, 12));
+  CHECK(again(30, 0).second == 6);  // ended by the clock
+  CHECK(again(30, 0) == std::pair<int, std::size_t>(0, 6));
+  CHECK(again(30, 10).second == 30);
+}
+
+TEST_CASE("the first line tells what the run is") {
+  temporary_file file;
+  auto o = logged(file, 3, 2);
+  o.task = "product";
+  o.conditions = {{"device", "H200"}, {"cpu", "mine"}};
+  static_cast<void>(run(o, tileseek::random{}));
+  const auto head = tileseek::detail::json::parse(file.lines().front());
+  CHECK(head.at("tileseek") == tileseek::version_string);
+  CHECK(head.at("schema") == 1);
+  CHECK(head.at("task") == "product");
+  CHECK(head.at("space").at("parameters") == std::vector<std::string>{"rows", "columns", "unroll"});
+  CHECK(head.at("space").at("fingerprint").get<std::string>().size() == 16);
+  CHECK(head.at("strategy") == "random");
+  CHECK(head.at("seed") == 5);
+  CHECK(head.at("batch") == 2);
+  CHECK(head.at("started").get<std::string>().size() == 20);
+  CHECK(head.at("conditions").at("device") == "H200");
+  CHECK(head.at("conditions").at("cpu") == "mine");  // what the user says counts
+  CHECK(head.at("conditions").contains("compiler"));
+}
+
+TEST_CASE("a log of 100,000 trials resumes without quadratic effort") {
+  struct wide {
+    int a = 0, b = 0, c = 0;
+  };
+  const auto space = tileseek::space<wide>{}
+                         .add("a", &wide::a, tileseek::range(0, 99))
+                         .add("b", &wide::b, tileseek::range(0, 99))
+                         .add("c", &wide::c, tileseek::range(0, 99));
+  temporary_file file;
+  const auto once = [&](std::size_t trials) {
+    return tune(space, [](const wide& w) { return 1.0 + w.a + w.b + w.c; },
+                {.trials = trials, .batch = 1000, .log = log_file(file.path()), .rounds = 0, .progress = tileseek::verbosity::quiet},
+                tileseek::random{});
+  };
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr std::size_t many = 10'000;
+#else
+  constexpr std::size_t many = 100'000;
+#endif
+  CHECK(once(many).measured == many);
+  const auto r = once(many + 10);
+  CHECK(r.replayed == many);
+  CHECK(r.measured == 10);
+}
