@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 build=build/quickstart
 
 sh .ci/install_missing.sh "${CXX:-g++}:g++" meson:meson ninja:ninja-build pkg-config:pkg-config \
-  eigen3.pc:libeigen3-dev nlohmann_json.pc:nlohmann-json3-dev CLI11.pc:libcli11-dev
+  eigen3.pc:libeigen3-dev nlohmann_json.pc:nlohmann-json3-dev CLI11.pc:libcli11-dev openblas.pc:libopenblas-dev
 
 # Shows what was printed only when something goes wrong.
 quietly() {
