@@ -2,11 +2,11 @@
 //
 //   TILESEEK_SHARED=... model_ranking [seeds] [file.json]
 //
-// Each recording in $TILESEEK_SHARED/data/model_logs (CSV, xz: parameters, status, time_ms) is split at random: a model learns 30 %
+// Each log in $TILESEEK_SHARED/data/model_logs (CSV, xz: parameters, status, time_ms) is split at random: a model learns 30 %
 // and ranks the rest. Reported per model: Spearman's rank correlation of predicted and measured time over the successes; the
 // regret of the top 8, i.e. how much slower the fastest of the 8 predicted best is than the fastest of the rest (infinite when
-// all 8 fail; means are over the finite ones, and failures are counted); and the time to fit and to predict. "prior" rows begin
-// with another run of the same computation. Prints a Markdown table; writes all figures as JSON if a file is named.
+// all 8 fail; means are over the finite ones, and failures are counted); and the time to fit and to predict. Rows "with a prior"
+// begin with another recording of the same parameters, "logs with a prior" is the plain model on the same logs, to compare. Prints a Markdown table; writes all figures as JSON if a file is named.
 
 #include <lzma.h>
 
@@ -179,7 +179,7 @@ struct score {
 
 struct summary {
   std::vector<score> scores;
-  std::vector<std::string> of;  ///< the recording of each score
+  std::vector<std::string> of;  ///< the log of each score
 };
 
 struct data {
@@ -254,8 +254,7 @@ int main(int argc, char** argv) {
     if (entry.path().extension() == ".xz") logs.push_back(read(entry.path()));
   std::sort(logs.begin(), logs.end(), [](const recording& a, const recording& b) { return a.name < b.name; });
 
-  // A run of the same computation to begin with: the logs whose names differ in the number of the run, and shapes of the same
-  // matrix product with the same parameters.
+  // What to begin with: another recording of the same family (another run, or another shape) with the same parameters.
   const auto prior_of = [&](const recording& l) -> const recording* {
     for (const auto& other : logs)
       if (&other != &l && other.parameters == l.parameters && other.name.substr(0, 20) == l.name.substr(0, 20)) return &other;
@@ -291,9 +290,8 @@ int main(int argc, char** argv) {
          return fit_and_predict(tileseek::boosted_trees({.trees = 200, .seed = seed}), d, s);
        }},
   };
-  const std::vector<double> weights{0.05, 0.2, 1};
 
-  // [share of the recording that is learnt][model]
+  // [share of the log that is learnt][model]
   const std::vector<double> shares{0.05, 0.3};
   std::vector<std::map<std::string, summary>> results(shares.size());
   for (const auto& l : logs) {
@@ -329,17 +327,16 @@ int main(int argc, char** argv) {
           if (!use_prior) continue;
           add(models[m].name + ", logs with a prior", [&](const data& of, score& s) { return models[m].run(of, s, run_seed); });
           const VectorXd prior_y = tileseek::label(prior->seconds).y;
-          for (const double w : weights) {
-            char name[80];
-            std::snprintf(name, sizeof name, "%s, prior weight %g", models[m].name.c_str(), w);
-            add(name, [&](const data& of, score& s) {
-              const tileseek::pretrained_options o{.weight = w};
-              if (models[m].name == "ridge") return fit_and_predict(tileseek::pretrained(tileseek::ridge(), prior_x, prior_y, o), of, s);
-              if (models[m].name == "boosted trees")
-                return fit_and_predict(tileseek::pretrained(make_trees(run_seed), prior_x, prior_y, o), of, s);
-              return fit_and_predict(tileseek::pretrained(tileseek::gaussian_process({.seed = run_seed}), prior_x, prior_y, o), of, s);
-            });
-          }
+          add(models[m].name + ", with a prior", [&](const data& of, score& s) {
+            const auto begin_with = [&](auto model) {
+              auto older = model;
+              older.fit(prior_x, prior_y);
+              return fit_and_predict(tileseek::pretrained(std::move(older), std::move(model)), of, s);
+            };
+            if (models[m].name == "ridge") return begin_with(tileseek::ridge());
+            if (models[m].name == "boosted trees") return begin_with(make_trees(run_seed));
+            return begin_with(tileseek::gaussian_process({.seed = run_seed}));
+          });
         }
     }
     std::fprintf(stderr, "%s: %zu configurations%s%s\n", l.name.c_str(), l.rows.size(), prior ? ", prior " : "", prior ? prior->name.c_str() : "");

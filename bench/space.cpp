@@ -111,16 +111,17 @@ struct seven_tiles {
   std::array<int, 4> a{}, b{}, c{}, d{}, e{}, f{}, g{};
 };
 
+/// 1.2e18 configurations.
 auto make_seven_tiles() {
   using s = seven_tiles;
   return space<s>{}
       .tile("a", &s::a, 1024)
       .tile("b", &s::b, 1024)
-      .tile("c", &s::c, 512)
+      .tile("c", &s::c, 2048)
       .tile("d", &s::d, 720)
       .tile("e", &s::e, 224)
-      .tile("f", &s::f, 256)
-      .tile("g", &s::g, 64);
+      .tile("f", &s::f, 1024)
+      .tile("g", &s::g, 4096);
 }
 
 /// A convolution on a GPU: blocks, virtual threads, threads and two levels of registers; reductions in three levels.

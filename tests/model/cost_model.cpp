@@ -27,16 +27,18 @@ using tileseek::gaussian_process;
 using tileseek::ridge;
 
 /// `pretrained`, default constructible as the others are.
-struct pretrained_ridge : tileseek::pretrained<tileseek::ridge> {
-  pretrained_ridge() : pretrained(tileseek::ridge{}, prior_x(), prior_x().col(0)) {}
-  explicit pretrained_ridge(tileseek::pretrained<tileseek::ridge> other) : pretrained(std::move(other)) {}
-  [[nodiscard]] static MatrixXd prior_x() {
+struct pretrained_ridge : tileseek::pretrained<ridge> {
+  pretrained_ridge() : pretrained(older()) {}
+  explicit pretrained_ridge(tileseek::pretrained<ridge> other) : pretrained(std::move(other)) {}
+  [[nodiscard]] static ridge older() {
     MatrixXd x(4, 3);
     x << 0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 1, 1;
-    return x;
+    ridge model;
+    model.fit(x, x.col(0));
+    return model;
   }
   [[nodiscard]] static pretrained_ridge load(std::string_view text) {
-    return pretrained_ridge(tileseek::pretrained<tileseek::ridge>::load(text));
+    return pretrained_ridge(tileseek::pretrained<ridge>::load(text));
   }
 };
 
@@ -261,6 +263,46 @@ TEST_CASE_TEMPLATE("a sample of weight 3 counts as three", Model, tileseek::ridg
   a.fit(x, y);
   b.fit(s.x, s.y, weights);
   CHECK((a.predict(x) - b.predict(x)).cwiseAbs().maxCoeff() < 1e-8);
+}
+
+TEST_CASE_TEMPLATE("older samples help while new ones are few, and do not harm when they tell another story", Model, ridge, gaussian_process,
+                   boosted_trees) {
+  const samples old = random_samples(200, 3, 14);
+  const samples test = random_samples(200, 3, 15);
+  Model older;
+  older.fit(old.x, old.y);
+  const auto error = [&](const auto& m, const VectorXd& truth) {
+    const VectorXd difference = m.predict(test.x) - truth;
+    return (difference.array() - difference.mean()).matrix().norm();
+  };
+  const tileseek::pretrained<Model> untouched(older);
+  CHECK(untouched.predict(test.x) == older.predict(test.x));
+  tileseek::pretrained<Model> slower(older);
+  slower.fit(old.x.topRows(2), old.y.head(2).array() + 3);  // every time 20 times longer
+  CHECK((slower.predict(test.x) - older.predict(test.x)).isApproxToConstant((old.y.head(2).array() + 3).mean() - older.predict(old.x.topRows(2)).mean(), 1e-9));
+
+  double with_older = 0;
+  double without = 0;
+  double with_misleading = 0;
+  double without_it = 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const samples few = random_samples(12, 3, 100 + seed);
+    tileseek::pretrained<Model> informed(older);
+    informed.fit(few.x, few.y * 1.5);
+    Model alone;
+    alone.fit(few.x, few.y * 1.5);
+    with_older += error(informed, test.y * 1.5);
+    without += error(alone, test.y * 1.5);
+
+    const samples more = random_samples(60, 3, 200 + seed);
+    tileseek::pretrained<Model> misled(older);
+    misled.fit(more.x, more.x.col(2));
+    alone.fit(more.x, more.x.col(2));
+    with_misleading += error(misled, test.x.col(2));
+    without_it += error(alone, test.x.col(2));
+  }
+  CHECK(with_older < 0.8 * without);
+  CHECK(with_misleading < 2 * without_it + 0.5);
 }
 
 }  // namespace

@@ -100,6 +100,11 @@ TEST_CASE("options: linear alone, and products left out where there would be too
   few.fit(train.x, train.y);
   const Eigen::VectorXd q = few.predict((Eigen::MatrixXd(4, 3) << 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0).finished());
   CHECK(q[3] - q[2] == doctest::Approx(q[1] - q[0]));  // no product
+  ridge flat({.curvature = 1e-6});  // squares and products too dear to be used
+  flat.fit(train.x, train.y);
+  const Eigen::VectorXd r = flat.predict((Eigen::MatrixXd(3, 3) << 0, 0, 0, 1, 1, 1, 2, 2, 2).finished());
+  CHECK(r[2] - r[1] == doctest::Approx(r[1] - r[0]).epsilon(0.01));
+  CHECK_THROWS_AS(ridge({.curvature = 0}), std::invalid_argument);
   CHECK_THROWS_AS(ridge({.penalty = -1}), std::invalid_argument);
   CHECK_THROWS_AS(ridge({.selection_samples = 1}), std::invalid_argument);
 }

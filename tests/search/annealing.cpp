@@ -39,6 +39,7 @@ TEST_CASE("hot, it climbs out of a minimum; cold, it looks at all neighbours fir
       o.hot = hot;
       o.cold = hot / 100;
       o.cooling = 0.999;
+      o.jump = 0;
       annealing s(o);
       s.start_at(trap);
       rng random(seed);
@@ -66,7 +67,7 @@ TEST_CASE("neighbours drawn are one hop away, each of them in time") {
   const point x{4, 5, 0};
   std::vector<point> seen;
   for (int i = 0; i < 3000; ++i) {
-    const auto p = detail::random_neighbour(l.space, x, random);
+    const auto p = detail::random_neighbour(l.space, x, 0, random);
     REQUIRE(p);
     REQUIRE(l.space.feasible(*p));
     if (std::find(seen.begin(), seen.end(), *p) == seen.end()) seen.push_back(*p);
@@ -75,7 +76,14 @@ TEST_CASE("neighbours drawn are one hop away, each of them in time") {
   std::sort(expected.begin(), expected.end());
   std::sort(seen.begin(), seen.end());
   CHECK_EQ(seen, expected);
-  CHECK_FALSE(detail::random_neighbour(lattice{}, point{}, random));
+  seen.clear();
+  for (int i = 0; i < 3000; ++i) {
+    const auto p = detail::random_neighbour(l.space, x, 1, random);
+    REQUIRE(p);
+    if (std::find(seen.begin(), seen.end(), *p) == seen.end()) seen.push_back(*p);
+  }
+  CHECK_EQ(seen.size(), 3 * 11);
+  CHECK_FALSE(detail::random_neighbour(lattice{}, point{}, 0.5, random));
 }
 
 TEST_CASE("the temperature follows the spread: costs to a power anneal alike") {
@@ -105,6 +113,7 @@ TEST_CASE("options out of range are refused by name") {
   refused([](auto& o) { o.hot = o.cold; }, "'hot'");
   refused([](auto& o) { o.cooling = 1; }, "'cooling'");
   refused([](auto& o) { o.cooling = std::nan(""); }, "'cooling'");
+  refused([](auto& o) { o.jump = -0.1; }, "'jump'");
   refused([](auto& o) { o.restart_from = 0; }, "'restart_from'");
 }
 

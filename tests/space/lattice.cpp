@@ -134,7 +134,8 @@ definition random_definition(rng& random, double most) {
     switch (random.below(4)) {
       case 0: {
         constexpr int extents[] = {1, 2, 6, 8, 12, 16};
-        add_tile(grown.axes, grown.tiles, name, extents[random.below(6)], 1 + random.below(4));
+        const int extent = extents[random.below(6)];
+        add_tile(grown.axes, grown.tiles, name, extent, 1 + random.below(4));
         break;
       }
       case 1: grown.axes.push_back(choice(name, 1 + random.index(4))); break;
@@ -213,7 +214,7 @@ TEST_CASE("the lattice of no coordinates has one point") {
 TEST_CASE("random spaces agree with brute force, whatever work is allowed") {
   std::size_t relaxed = 0;
   std::size_t empty = 0;
-  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
     CAPTURE(seed);
     rng random(seed);
     const definition made = random_definition(random, 2000);
@@ -258,7 +259,7 @@ TEST_CASE("random spaces agree with brute force, whatever work is allowed") {
     }
 
     // Moves.
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 3; ++i) {
       const point p = l.sample(random);
       REQUIRE(all.count(p) == 1);
       for (const auto view : both_views) {
@@ -289,9 +290,9 @@ TEST_CASE("random spaces agree with brute force, whatever work is allowed") {
     }
   }
   // The cases above are of all kinds.
-  CHECK(relaxed > 15);
-  CHECK(empty > 5);
-  CHECK(empty < 60);
+  CHECK(relaxed > 8);
+  CHECK(empty > 3);
+  CHECK(empty < 40);
 }
 
 TEST_CASE("samples are uniform, with rules built in and with rules checked by rejection") {

@@ -232,7 +232,7 @@ class json_log final : public journal {
                                   ", was torn and is dropped");
           break;
         }
-        throw error(number, any_head || is_start_of_log(line)
+        throw error(number, any_head || (!line.empty() && is_start_of_log(line))
                                 ? "damaged at its byte " + std::to_string(e.byte) +
                                       "; repair or remove the line, or use another file"
                                 : "not a tileseek log; use another file");

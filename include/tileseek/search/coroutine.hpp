@@ -84,7 +84,7 @@ class search_routine {
         promise_type& promise;
         [[nodiscard]] bool await_ready() const noexcept { return promise.batch.empty(); }
         void await_suspend(std::coroutine_handle<>) const noexcept {}
-        [[nodiscard]] std::vector<trial> await_resume() const { return std::move(promise.answers); }
+        std::vector<trial> await_resume() const { return std::move(promise.answers); }
       };
       return awaiter{*this};
     }

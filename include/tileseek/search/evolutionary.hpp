@@ -27,7 +27,7 @@
 namespace tileseek {
 
 struct evolutionary_options {
-  /// Points that breed. On recorded kernels 20 need a tenth more measurements than 10.
+  /// Points that breed. On recorded kernels 20, with 10 children, need a fifth more measurements.
   std::size_t population = 10;
   /// Children measured before the population changes.
   std::size_t children = 5;

@@ -2,8 +2,9 @@
 // Two strategies one after the other: the first explores, the second exploits what the first found best.
 //
 // A good descent needs a good start, and a start is found by looking around for a while: with the defaults, 12 points
-// far apart and then coordinate descent from the best, which on recorded kernels needs half the measurements of either alone.
-// When an exploitation ends or stalls, the next start is explored for.
+// far apart, then coordinate descent from the best. On ten recorded kernels that takes 28 measurements to come within 10 % of
+// the best; descents from the origin take 44, from random points 74, and random search 171. When an exploitation ends or
+// stalls, the next start is explored for.
 //
 //   tileseek::explore_then search(tileseek::evolutionary{}, tileseek::droplet{{.restart = false}}, {.explore = 300});
 //

@@ -63,6 +63,7 @@ struct lattice_rule {
   /// The same condition tried for a range of values by one call, which is faster (see detail::scan_function); needed with
   /// terms. Its arguments are the indices of the terms or, without terms, those of a whole point.
   detail::scan_function scan = {};
+  std::vector<std::shared_ptr<const void>> reads = {};  ///< what the two functions refer to without owning it
 };
 
 /// The two systems of coordinates in which the levels of a tile axis move. They mean the same points.
@@ -405,7 +406,9 @@ class lattice {
         auto made = build(all, inside, members, inside.empty() ? 0 : work);
         if (made.built) {
           if (made.diagram.size() == 0) refuse(all, std::move(inside), members, work);
-          groups.push_back(std::move(made.diagram));
+          const auto after = std::find_if(groups.begin(), groups.end(),
+                                          [&](const auto& g) { return g.first() > made.diagram.first(); });
+          groups.insert(after, std::move(made.diagram));
           continue;
         }
         const auto left_out = inside[made.too_much];
@@ -415,7 +418,6 @@ class lattice {
         for (auto& part : detail::components(all, scopes(inside)))
           if (contains(members, part.front())) pending.push_back(std::move(part));
       }
-      std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.first() < b.first(); });
       std::sort(filters.begin(), filters.end());
       summarise();
     }

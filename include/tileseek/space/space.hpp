@@ -82,49 +82,45 @@ template <class T>
 using value_list = std::vector<std::conditional_t<std::same_as<T, bool>, unsigned char, T>>;
 
 // Readers take one argument of a rule from the indices of a point. They say which terms of it they read, and can be told
-// to find them in an array of terms instead.
+// to find them in an array of terms instead. They do not own what they read: the rule does, so that they stay trivial.
 
 template <class T>
 struct value_reader {
-  std::shared_ptr<const value_list<T>> values;
-  std::size_t coordinate;
+  const value_list<T>* values = nullptr;
+  std::size_t coordinate = 0;
   [[nodiscard]] std::conditional_t<std::is_scalar_v<T>, T, const T&> operator()(const int* p) const noexcept {
     if constexpr (std::same_as<T, bool>)
       return (*values)[static_cast<std::size_t>(p[coordinate])] != 0;
     else
       return (*values)[static_cast<std::size_t>(p[coordinate])];
   }
-  void note(std::vector<std::size_t>& coordinates, std::vector<rule_term>& terms) const {
-    coordinates.push_back(coordinate);
-    terms.push_back({coordinate, false});
-  }
+  void note(std::vector<rule_term>& terms) const { terms.push_back({coordinate, false}); }
   void renumber(std::size_t& slot) noexcept { coordinate = slot++; }
 };
 
 /// The factors of a tile axis.
 struct tile_reader {
-  std::shared_ptr<const std::vector<std::int64_t>> divisors;
-  tile_axis axis;
+  const std::vector<std::int64_t>* divisors = nullptr;
+  std::size_t first = 0;
+  std::size_t levels = 1;
+  [[nodiscard]] std::int64_t extent() const noexcept { return divisors->back(); }
   [[nodiscard]] std::int64_t divisor(int index) const noexcept { return (*divisors)[static_cast<std::size_t>(index)]; }
   template <class I>
   void factors(const int* p, I* out) const noexcept {
     std::int64_t product = 1;
-    for (std::size_t l = 1; l < axis.levels; ++l) {
-      const std::int64_t f = divisor(p[axis.first + l - 1]);
+    for (std::size_t l = 1; l < levels; ++l) {
+      const std::int64_t f = divisor(p[first + l - 1]);
       product *= f;
       out[l] = static_cast<I>(f);
     }
-    out[0] = static_cast<I>(axis.extent / product);
+    out[0] = static_cast<I>(extent() / product);
   }
-  void note(std::vector<std::size_t>& coordinates, std::vector<rule_term>& terms) const {
-    for (std::size_t l = 1; l < axis.levels; ++l) {
-      coordinates.push_back(axis.first + l - 1);
-      terms.push_back({axis.first + l - 1, false});
-    }
+  void note(std::vector<rule_term>& terms) const {
+    for (std::size_t l = 1; l < levels; ++l) terms.push_back({first + l - 1, false});
   }
   void renumber(std::size_t& slot) noexcept {
-    axis.first = slot;
-    slot += axis.levels - 1;
+    first = slot;
+    slot += levels - 1;
   }
 };
 
@@ -144,13 +140,11 @@ struct named_reader {
   bool is_tile;
   [[nodiscard]] value operator()(const int* p) const {
     if (!is_tile) return plain(p);
-    std::vector<std::int64_t> out(tile.axis.levels);
+    std::vector<std::int64_t> out(tile.levels);
     tile.factors(p, out.data());
     return value(std::move(out));
   }
-  void note(std::vector<std::size_t>& coordinates, std::vector<rule_term>& terms) const {
-    is_tile ? tile.note(coordinates, terms) : plain.note(coordinates, terms);
-  }
+  void note(std::vector<rule_term>& terms) const { is_tile ? tile.note(terms) : plain.note(terms); }
   void renumber(std::size_t& slot) noexcept { is_tile ? tile.renumber(slot) : plain.renumber(slot); }
 };
 
@@ -168,18 +162,16 @@ struct tile_number {
 /// One number of a tile axis: the product of the factors at coordinates [first, last), or the rest of the extent.
 template <class I>
 struct tile_level_reader {
-  std::shared_ptr<const std::vector<std::int64_t>> divisors;
+  const std::vector<std::int64_t>* divisors;
   std::size_t first;
   std::size_t last;
-  std::int64_t extent;
   bool rest;
   [[nodiscard]] I operator()(const int* p) const noexcept {
     std::int64_t product = 1;
     for (std::size_t c = first; c < last; ++c) product *= (*divisors)[static_cast<std::size_t>(p[c])];
-    return static_cast<I>(rest ? extent / product : product);
+    return static_cast<I>(rest ? divisors->back() / product : product);
   }
-  void note(std::vector<std::size_t>& coordinates, std::vector<rule_term>& terms) const {
-    for (std::size_t c = first; c < last; ++c) coordinates.push_back(c);
+  void note(std::vector<rule_term>& terms) const {
     if (first < last) terms.push_back({first, last - first > 1});
   }
   void renumber(std::size_t& slot) noexcept {
@@ -225,6 +217,22 @@ class space {
     requires(!named && std::invocable<const F&, const M&, const More&...>)
   space& add(std::string name, T Config::*member, const F& of, M Config::*from, More Config::*... more) {
     return add_computed<T>(std::move(name), identity(member), field<T>(member), of, from, more...);
+  }
+
+  /// A member of another struct is no parameter: these two only say so.
+  template <class T, class Other>
+    requires(!named && !std::same_as<Other, Config>)
+  space& add(const std::string& /*name*/, T Other::*, std::initializer_list<std::type_identity_t<T>> /*of*/) {
+    static_assert(std::same_as<Other, Config>,
+                  "tileseek::space::add: the member belongs to another struct than the configurations of this space");
+    return *this;
+  }
+  template <class T, class Other, class... More>
+    requires(!named && !std::same_as<Other, Config>)
+  space& add(const std::string& /*name*/, T Other::*, const More&... /*more*/) {
+    static_assert(std::same_as<Other, Config>,
+                  "tileseek::space::add: the member belongs to another struct than the configurations of this space");
+    return *this;
   }
 
   /// The same for run-time configurations.
@@ -285,7 +293,11 @@ class space {
       static_assert(std::predicate<const F&, const Config&>,
                     "tileseek::space::where: a rule without members is a predicate of const Config&; name the members it "
                     "reads, where(why, rule, &Config::a, &Config::b), to have it called with their values");
-      rules_.push_back({{std::move(why), {}, {}}, [holds = std::move(holds)](const Config& c) { return static_cast<bool>(holds(c)); }});
+      user_rule rule;
+      rule.whole = [why = std::move(why), holds = std::move(holds)](const space& s) {
+        return s.of_whole(why, [holds](const Config& c) { return static_cast<bool>(holds(c)); });
+      };
+      rules_.push_back(std::move(rule));
     } else {
       const std::string reads = "rule '" + why + "'";
       rules_.push_back({bind(std::move(why), std::move(holds), reader(members, reads)...), nullptr});
@@ -307,7 +319,7 @@ class space {
     if (!compiled_) {
       std::vector<lattice_rule> all;
       all.reserve(rules_.size());
-      for (const auto& r : rules_) all.push_back(r.whole ? of_whole(r) : r.on_values);
+      for (const auto& r : rules_) all.push_back(r.whole ? r.whole(*this) : r.on_values);
       compiled_ = std::make_shared<const tileseek::lattice>(coordinates_, tiles_, std::move(all));
     }
     return *compiled_;
@@ -411,7 +423,7 @@ class space {
   /// A rule of named members, or of the whole configuration.
   struct user_rule {
     lattice_rule on_values;
-    std::function<bool(const Config&)> whole;
+    std::function<lattice_rule(const space&)> whole;  ///< made when all parameters are known
   };
 
   template <class T>
@@ -514,9 +526,10 @@ class space {
     q.identity = id;
     q.first = coordinates_.size();
     q.values = values;
-    const detail::value_reader<T> read{values, q.first};
     const auto at = q.first;
-    q.write = [read, access](Config& config, const int* p) { access.set(config, read(p)); };
+    q.write = [values, at, access](Config& config, const int* p) {
+      access.set(config, detail::value_reader<T>{values.get(), at}(p));
+    };
     q.read = [values, at, access, ordered](const Config& config, int* p, bool exactly) {
       const T v = access.get(config);
       const auto it = std::find(values->begin(), values->end(), v);
@@ -549,53 +562,53 @@ class space {
     parameters_.push_back(std::move(q));
   }
 
-  template <class Set, class Get>
+  using factors = std::vector<std::int64_t>;
+
   space& add_tile(std::string name, const std::string& id, std::int64_t extent, std::size_t levels, std::int64_t most,
-                  const Set& set, const Get& get) {
+                  std::function<void(Config&, const factors&)> set, std::function<factors(const Config&)> get) {
     declare(name, id);
     if (extent < 1) throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) + ", below 1");
     if (levels < 1) throw std::invalid_argument("space: tile axis '" + name + "' has no levels");
     if (extent > most)
       throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) +
                                   ", which its factors can't hold");
-    const auto list = std::make_shared<const std::vector<std::int64_t>>(tileseek::divisors(extent).values);
-    const detail::tile_reader reader{list, {name, extent, coordinates_.size(), levels}};
+    const auto list = std::make_shared<const factors>(tileseek::divisors(extent).values);
+    const auto first = coordinates_.size();
     parameter q;
     q.name = name;
     q.identity = id;
-    q.first = coordinates_.size();
+    q.first = first;
     q.coordinates = levels - 1;
     q.values = list;
     q.is_tile = true;
-    q.write = [reader, set](Config& c, const int* p) {
-      std::vector<std::int64_t> f(reader.axis.levels);
-      reader.factors(p, f.data());
+    q.write = [list, first, levels, set = std::move(set)](Config& c, const int* p) {
+      factors f(levels);
+      detail::tile_reader{list.get(), first, levels}.factors(p, f.data());
       set(c, f);
     };
     // Inexactly, each inner factor becomes the nearest divisor, and the outermost what is left.
-    const auto read = [reader](const std::vector<std::int64_t>& f, int* p, bool exactly) {
-      if (f.size() != reader.axis.levels) return false;
-      const auto& all = *reader.divisors;
-      std::int64_t left = reader.axis.extent;
+    const auto read = [list, first, levels](const factors& f, int* p, bool exactly) {
+      if (f.size() != levels) return false;
+      std::int64_t left = list->back();
       for (std::size_t l = 1; l < f.size(); ++l) {
-        auto it = std::lower_bound(all.begin(), all.end(), f[l]);
+        auto it = std::lower_bound(list->begin(), list->end(), f[l]);
         if (exactly) {
-          if (it == all.end() || *it != f[l] || left % f[l] != 0) return false;
+          if (it == list->end() || *it != f[l] || left % f[l] != 0) return false;
           left /= f[l];
-        } else if (it == all.end() || (it != all.begin() && f[l] - *std::prev(it) <= *it - f[l])) {
+        } else if (it == list->end() || (it != list->begin() && f[l] - *std::prev(it) <= *it - f[l])) {
           --it;
         }
-        p[reader.axis.first + l - 1] = static_cast<int>(it - all.begin());
+        p[first + l - 1] = static_cast<int>(it - list->begin());
       }
       return !exactly || f[0] == left;
     };
     q.read = [read, get](const Config& c, int* p, bool exactly) { return read(get(c), p, exactly); };
     q.show = [get](const Config& c) { return value(get(c)); };
     q.parse = [read](const value& v, int* p) {
-      const auto* f = std::get_if<std::vector<std::int64_t>>(&v.get());
+      const auto* f = std::get_if<factors>(&v.get());
       return f != nullptr && read(*f, p, true);
     };
-    if (levels > 1) tiles_.push_back(reader.axis);
+    if (levels > 1) tiles_.push_back({name, extent, first, levels});
     for (std::size_t l = 1; l < levels; ++l)
       coordinates_.push_back({name + "[" + std::to_string(l) + "]", std::vector<double>(list->begin(), list->end()), true});
     parameters_.push_back(std::move(q));
@@ -615,13 +628,11 @@ class space {
   }
 
   [[nodiscard]] static detail::tile_reader tile_reader_of(const parameter& q) {
-    auto list = std::static_pointer_cast<const std::vector<std::int64_t>>(q.values);
-    const auto extent = list->back();
-    return {std::move(list), {q.name, extent, q.first, q.coordinates + 1}};
+    return {static_cast<const factors*>(q.values.get()), q.first, q.coordinates + 1};
   }
   template <class T>
   [[nodiscard]] static detail::value_reader<T> value_reader_of(const parameter& q) {
-    return {std::static_pointer_cast<const detail::value_list<T>>(q.values), q.first};
+    return {static_cast<const detail::value_list<T>*>(q.values.get()), q.first};
   }
 
   template <class T>
@@ -658,50 +669,72 @@ class space {
     const std::size_t end = q.first + q.coordinates;
     if (level > 0) {
       const std::size_t at = q.first + level - 1;
-      return {tile.divisors, at, view == tile_view::factor ? at + 1 : end, tile.axis.extent, false};
+      return {tile.divisors, at, view == tile_view::factor ? at + 1 : end, false};
     }
-    return {tile.divisors, q.first, view == tile_view::factor ? end : q.first, tile.axis.extent, true};
+    return {tile.divisors, q.first, view == tile_view::factor ? end : q.first, true};
   }
 
   template <class F, class... Readers>
-  [[nodiscard]] static lattice_rule bind(std::string why, F holds, Readers... readers) {
+  [[nodiscard]] lattice_rule bind(std::string why, F holds, Readers... readers) const {
     static_assert(std::is_invocable_r_v<bool, const F&, std::invoke_result_t<const Readers&, const int*>...>,
                   "tileseek::space::where: the rule is not a predicate of the values of the members it names, in their order");
-    lattice_rule rule;
-    rule.why = std::move(why);
-    (readers.note(rule.coordinates, rule.terms), ...);
-    unite(rule.coordinates);
+    std::vector<rule_term> terms;
+    (readers.note(terms), ...);
+    lattice_rule rule = of_terms(std::move(why), std::move(terms));
     rule.holds = [holds, readers...](const int* p) { return static_cast<bool>(holds(readers(p)...)); };
-    if (std::none_of(rule.terms.begin(), rule.terms.end(), [](const rule_term& t) { return t.inclusive; })) {
-      rule.terms.clear();
-    } else {
+    if (!rule.terms.empty()) {
       std::size_t slot = 0;
       (readers.renumber(slot), ...);
     }
-    rule.scan = [holds = std::move(holds), ... read = std::move(readers)](int* arguments, std::size_t slot, int from, int to,
-                                                                          char* allowed) {
+    rule.scan = [holds = std::move(holds), readers...](int* arguments, std::size_t slot, int from, int to, char* allowed) {
       for (int v = from; v < to; ++v) {
         if (!allowed[v]) continue;
         arguments[slot] = v;
-        allowed[v] = static_cast<bool>(holds(read(arguments)...));
+        allowed[v] = static_cast<bool>(holds(readers(arguments)...));
       }
     };
     return rule;
   }
 
+  /// The part of a rule that does not depend on its predicate. It keeps the terms only if some are tile sizes.
+  [[nodiscard]] lattice_rule of_terms(std::string why, std::vector<rule_term> terms) const {
+    lattice_rule rule;
+    rule.why = std::move(why);
+    rule.coordinates = coordinates_of(terms);
+    for (const auto& q : parameters_)
+      if (std::any_of(terms.begin(), terms.end(), [&](const rule_term& t) { return t.coordinate - q.first < q.coordinates; }))
+        rule.reads.push_back(q.values);
+    if (std::any_of(terms.begin(), terms.end(), [](const rule_term& t) { return t.inclusive; })) rule.terms = std::move(terms);
+    return rule;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> coordinates_of(const std::vector<rule_term>& terms) const {
+    std::vector<std::size_t> out;
+    for (const auto& t : terms) {
+      std::size_t end = t.coordinate + 1;
+      if (t.inclusive)
+        for (const auto& tile : tiles_)
+          if (tile.first <= t.coordinate && t.coordinate + 1 < tile.first + tile.levels) end = tile.first + tile.levels - 1;
+      for (std::size_t c = t.coordinate; c < end; ++c) out.push_back(c);
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
   /// A rule over the whole configuration as one over all coordinates.
-  [[nodiscard]] lattice_rule of_whole(const user_rule& r) const {
+  [[nodiscard]] lattice_rule of_whole(const std::string& why, const std::function<bool(const Config&)>& whole) const {
     lattice_rule out;
-    out.why = r.on_values.why;
+    out.why = why;
     std::vector<std::size_t> parameter_at;
     for (std::size_t i = 0; i < parameters_.size(); ++i) parameter_at.insert(parameter_at.end(), parameters_[i].coordinates, i);
     for (std::size_t d = 0; d < coordinates_.size(); ++d) out.coordinates.push_back(d);
-    out.holds = [holds = r.whole, parameters = parameters_, start = start_](const int* p) {
+    out.holds = [holds = whole, parameters = parameters_, start = start_](const int* p) {
       Config c = start;
       for (const auto& q : parameters) q.write(c, p);
       return holds(c);
     };
-    out.scan = [holds = r.whole, parameters = parameters_, start = start_, parameter_at](int* p, std::size_t slot, int from,
+    out.scan = [holds = whole, parameters = parameters_, start = start_, parameter_at](int* p, std::size_t slot, int from,
                                                                                          int to, char* allowed) {
       while (from < to && !allowed[from]) ++from;  // the others may make no sense in this place
       if (from == to) return;
@@ -716,11 +749,6 @@ class space {
       }
     };
     return out;
-  }
-
-  static void unite(std::vector<std::size_t>& coordinates) {
-    std::sort(coordinates.begin(), coordinates.end());
-    coordinates.erase(std::unique(coordinates.begin(), coordinates.end()), coordinates.end());
   }
 
   template <class T, class F, class... Members>
@@ -778,11 +806,9 @@ class space {
   }
 
   template <class T, class F, class... Readers>
-  [[nodiscard]] static auto bind_domain(const std::string& name, const F& of, Readers... readers) {
-    std::vector<std::size_t> scope;
+  [[nodiscard]] auto bind_domain(const std::string& name, const F& of, Readers... readers) const {
     std::vector<rule_term> terms;
-    (readers.note(scope, terms), ...);
-    unite(scope);
+    (readers.note(terms), ...);
     auto domain_at = [name, of, ... read = std::move(readers)](const int* p) {
       const auto d = of(read(p)...);
       domain<T> out;
@@ -790,7 +816,7 @@ class space {
       for (const auto& v : d.values) out.values.push_back(convert<T>(name, v));
       return out;
     };
-    return std::pair{std::move(domain_at), std::move(scope)};
+    return std::pair{std::move(domain_at), coordinates_of(terms)};
   }
 
   /// Whether the tile axes and rules that lie wholly inside these coordinates allow the point.
