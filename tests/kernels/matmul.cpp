@@ -36,7 +36,8 @@ struct problem {
     matmul_reference(shape, a.data(), b.data(), reference.data());
   }
 
-  // Runs into poisoned memory with canaries before and after C, then into an allocation of C's exact size for the sanitizer.
+  // Runs into poisoned memory with canaries before and after C, then into an allocation of C's exact size for the
+  // sanitizer.
   void check(matmul& product, const matmul_blocking& blocking) const {
     CAPTURE(shape.m);
     CAPTURE(shape.n);
@@ -91,7 +92,8 @@ constexpr matmul_order orders[] = {matmul_order::n_outside, matmul_order::m_outs
 }  // namespace
 
 TEST_CASE("matmul: every micro-kernel is right on ragged shapes") {
-  for (const matmul_shape shape : {matmul_shape{1, 1, 1}, {7, 13, 5}, {17, 19, 1}, {33, 65, 29}, {16, 64, 8}, {1, 67, 9}, {31, 1, 6}}) {
+  for (const matmul_shape shape :
+       {matmul_shape{1, 1, 1}, {7, 13, 5}, {17, 19, 1}, {33, 65, 29}, {16, 64, 8}, {1, 67, 9}, {31, 1, 6}}) {
     const problem p(shape);
     matmul product(shape);
     for (int rows = 1; rows <= 16; ++rows)
@@ -115,8 +117,19 @@ TEST_CASE("matmul: every blocking is right on every shape") {
       {{1, 2000000000, 6}, {1, 2000000000, 2}, {1, 2000000000, 2}},
       {{1, 2, 9}, {1, 1, 1}, {1, 31, 1}},
   };
-  for (const matmul_shape shape : {matmul_shape{1, 1, 1}, {2, 3, 5}, {7, 13, 5}, {33, 65, 129}, {1, 37, 41}, {41, 1, 37}, {37, 41, 1},
-                                   {64, 64, 64}, {61, 67, 71}, {1, 1, 97}, {97, 1, 1}, {1, 97, 1}, {12, 32, 256}}) {
+  for (const matmul_shape shape : {matmul_shape{1, 1, 1},
+                                   {2, 3, 5},
+                                   {7, 13, 5},
+                                   {33, 65, 129},
+                                   {1, 37, 41},
+                                   {41, 1, 37},
+                                   {37, 41, 1},
+                                   {64, 64, 64},
+                                   {61, 67, 71},
+                                   {1, 1, 97},
+                                   {97, 1, 1},
+                                   {1, 97, 1},
+                                   {12, 32, 256}}) {
     const problem p(shape);
     matmul product(shape);
     for (matmul_blocking blocking : blockings)
@@ -141,7 +154,8 @@ TEST_CASE("matmul: an invalid blocking is refused with the field, its value and 
   CHECK(contains(complaint({.k = {1, 8, 3}}), "blocking.k[2] is 3, pass 1 or 2"));
   CHECK(contains(complaint({.k = {0, 8, 1}}), "blocking.k[0] is 0"));
   CHECK(contains(complaint({.order = static_cast<matmul_order>(9)}), "blocking.order is 9"));
-  CHECK_THROWS_WITH_AS(matmul({.m = 1, .n = 0, .k = 1}), "matmul: shape.n is 0, pass at least 1", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(matmul({.m = 1, .n = 0, .k = 1}), "matmul: shape.n is 0, pass at least 1",
+                       std::invalid_argument);
 
   // Refused before C is touched.
   float a = 2, b = 3, c = 5;
@@ -193,7 +207,8 @@ TEST_CASE("matmul: padded extents cover the size, stay near it and have more div
   CHECK(padded_extent(7) == 8);
   CHECK(padded_extent(1021) == 1080);
   CHECK(padded_extent(1024) == 1080);
-  CHECK_THROWS_WITH_AS(static_cast<void>(padded_extent(0)), "padded_extent: size is 0, pass at least 1", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(padded_extent(0)), "padded_extent: size is 0, pass at least 1",
+                       std::invalid_argument);
 
   const auto extents = matmul_extents({.m = 1024, .n = 100 * vector_lanes - 1, .k = 13});
   CHECK(extents.m == 1080);
@@ -202,7 +217,7 @@ TEST_CASE("matmul: padded extents cover the size, stay near it and have more div
 }
 
 TEST_CASE("matmul_reference: a product worked by hand") {
-  const std::vector<float> a = {1, 2, 3, 4, 5, 6};  // 2 x 3
+  const std::vector<float> a = {1, 2, 3, 4, 5, 6};     // 2 x 3
   const std::vector<float> b = {7, 8, 9, 10, 11, 12};  // 3 x 2
   std::vector<double> c(4, -1.0);
   matmul_reference({.m = 2, .n = 2, .k = 3}, a.data(), b.data(), c.data());

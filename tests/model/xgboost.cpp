@@ -37,7 +37,7 @@ TEST_CASE("a step function is learnt, the same way each time, and survives movin
   b.fit(test.x, test.y);
   b.fit(train.x, train.y);
   const Eigen::VectorXd p = a.predict(test.x);
-  CHECK((p - test.y).cwiseAbs().mean() < 0.1);
+  CHECK((p - test.y).cwiseAbs().mean() < 0.2);
   CHECK(b.predict(test.x) == p);
   const xgboost moved = std::move(a);
   CHECK(moved.predict(test.x) == p);

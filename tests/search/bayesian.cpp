@@ -111,7 +111,7 @@ TEST_CASE("failures do not stall it") {
   CHECK(all.ended);
   CHECK(all.asked.size() == 125);
   const auto most_fail = [](const point& p) {
-    return (p[0] + p[1] + p[2]) % 3 == 0 ? bowl(p) : std::numeric_limits<double>::infinity();
+    return p[0] + p[1] + p[2] >= 6 && p[0] < 3 ? bowl(p) : std::numeric_limits<double>::infinity();  // 36 of 125 run
   };
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     bayesian again;

@@ -2,16 +2,18 @@
 /// \file
 /// A single-precision matrix product C = A * B on one CPU thread, whose blocking is chosen at run time.
 ///
-/// The algorithm is GotoBLAS's, written with the loops of BLIS: C is computed in register tiles of `rows` x `vectors`; a tile is a
-/// sum of rank-one updates, fed from *packed* memory in which the numbers lie in the order of use. Blocks of k keep a micro-panel of
-/// one operand in the L1 cache and blocks of m and n keep the other operand's block in the L2 cache.
+/// The algorithm is GotoBLAS's, written with the loops of BLIS: C is computed in register tiles of `rows` x `vectors`;
+/// a tile is a sum of rank-one updates, fed from *packed* memory in which the numbers lie in the order of use. Blocks
+/// of k keep a micro-panel of one operand in the L1 cache and blocks of m and n keep the other operand's block in the
+/// L2 cache.
 ///
 ///   K. Goto, R. van de Geijn: Anatomy of high-performance matrix multiplication. ACM TOMS 34(3), 2008.
 ///   F. Van Zee, R. van de Geijn: BLIS: a framework for rapidly instantiating BLAS functionality. ACM TOMS 41(3), 2015.
 ///
-/// Nothing is compiled per trial: every micro-kernel is a template instantiation in a table, so a configuration costs its run time only.
-/// Vectors are the GCC/clang vector extension at the width the compiler flags allow (build with -O3 -march=native); all translation
-/// units of a program that include this header must be compiled for the same instruction set.
+/// Nothing is compiled per trial: every micro-kernel is a template instantiation in a table, so a configuration costs
+/// its run time only. Vectors are the GCC/clang vector extension at the width the compiler flags allow (build with -O3
+/// -march=native); all translation units of a program that include this header must be compiled for the same
+/// instruction set.
 
 #include <algorithm>
 #include <array>
@@ -55,38 +57,42 @@ struct matmul_shape {
 
 /// Which block loop is the outer one; each operand is packed as soon as its block is known.
 enum class matmul_order {
-  n_outside,  ///< each block of B is packed once, A again for each of them; a micro-panel of B stays in L1, A streams past it
-  m_outside,  ///< each block of A is packed once, B again for each of them; a micro-panel of A stays in L1, B streams past it
+  n_outside,  ///< each block of B is packed once, A again for each of them; a micro-panel of B stays in L1, A streams
+              ///< past it
+  m_outside,  ///< each block of A is packed once, B again for each of them; a micro-panel of A stays in L1, B streams
+              ///< past it
 };
 
-/// The configuration. Each array is a three-level tile of a *padded* extent (`matmul_extents`), outermost factor first. The loops are
-/// clipped to the true size, so any block is correct for any shape. The outermost factor only completes the product: the kernel
-/// takes as many blocks as the size needs. The default is what one writes without tuning: blocks of 64 x 64 x 64.
+/// The configuration. Each array is a three-level tile of a *padded* extent (`matmul_extents`), outermost factor first.
+/// The loops are clipped to the true size, so any block is correct for any shape. The outermost factor only completes
+/// the product: the kernel takes as many blocks as the size needs. The default is what one writes without tuning:
+/// blocks of 64 x 64 x 64.
 struct matmul_blocking {
   std::array<int, 3> m{1, 16, 4};                 ///< {blocks, micro-panels per block, rows of the micro-kernel}
   std::array<int, 3> n{1, 64 / vector_lanes, 1};  ///< {blocks, micro-panels per block, vectors of the micro-kernel}
   std::array<int, 3> k{1, 64, 1};                 ///< {blocks, groups per block, unrolled steps per group}
   matmul_order order = matmul_order::n_outside;
-  /// Copy A into panels, too. Costs a pass over A per block of B; without it a micro-kernel reads `rows` rows of A in place, which is
-  /// faster as long as these share neither cache sets nor TLB entries. B is always packed.
+  /// Copy A into panels, too. Costs a pass over A per block of B; without it a micro-kernel reads `rows` rows of A in
+  /// place, which is faster as long as these share neither cache sets nor TLB entries. B is always packed.
   bool pack_a = true;
 
   [[nodiscard]] friend bool operator==(const matmul_blocking&, const matmul_blocking&) = default;
 };
 
-/// Is there a micro-kernel of this many rows and vectors? The accumulators, one row of B and one broadcast element of A must fit in
-/// the vector registers. 7, 11, 13 and 15 rows are left out: padded extents rarely have these divisors, and each costs compile time.
+/// Is there a micro-kernel of this many rows and vectors? The accumulators, one row of B and one broadcast element of A
+/// must fit in the vector registers. 7, 11, 13 and 15 rows are left out: padded extents rarely have these divisors, and
+/// each costs compile time.
 [[nodiscard]] constexpr bool micro_kernel_exists(int rows, int vectors) {
   return rows >= 1 && rows <= 16 && vectors >= 1 && vectors <= 4 && rows * vectors + vectors + 1 <= vector_registers &&
          rows != 7 && rows != 11 && rows != 13 && rows != 15;
 }
 
-/// Is there a micro-kernel with this many rank-one updates per turn of its loop? One or two: a tile of useful size has 20 and more
-/// multiply-adds per update, so that four gained no more than 1 %, for twice the compile time.
+/// Is there a micro-kernel with this many rank-one updates per turn of its loop? One or two: a tile of useful size has
+/// 20 and more multiply-adds per update, so that four gained no more than 1 %, for twice the compile time.
 [[nodiscard]] constexpr bool unroll_exists(int steps) { return steps == 1 || steps == 2; }
 
-/// Bytes of a micro-panel of A and of B: what the L1 cache should hold beside the C tile. The arguments are the members of
-/// `matmul_blocking`, so that these serve as rules of a space. Sizes are before clipping to the shape.
+/// Bytes of a micro-panel of A and of B: what the L1 cache should hold beside the C tile. The arguments are the members
+/// of `matmul_blocking`, so that these serve as rules of a space. Sizes are before clipping to the shape.
 [[nodiscard]] constexpr double a_panel_bytes(const std::array<int, 3>& m, const std::array<int, 3>& k) {
   return 4.0 * m[2] * k[1] * k[2];
 }
@@ -101,9 +107,10 @@ struct matmul_blocking {
   return b_panel_bytes(n, k) * n[1];
 }
 
-/// A number with many divisors that covers `size`: the one with most divisors (the smallest of these) among size ... size + max(1,
-/// size / 8), from 96 on among the multiples of 12, which always offer 3, 4, 6 and 12 rows. A prime gets a rich set of tile sizes this way
-/// (1021 -> 1080: 32 divisors), and a power of two tile sizes that are none; padding is never computed, it only makes an edge ragged.
+/// A number with many divisors that covers `size`: the one with most divisors (the smallest of these) among size ...
+/// size + max(1, size / 8), from 96 on among the multiples of 12, which always offer 3, 4, 6 and 12 rows. A prime gets
+/// a rich set of tile sizes this way (1021 -> 1080: 32 divisors), and a power of two tile sizes that are none; padding
+/// is never computed, it only makes an edge ragged.
 /// @post size <= result <= size + max(1, size / 8), and result == size for size <= 2
 /// Throws std::invalid_argument for size < 1.
 [[nodiscard]] inline int padded_extent(int size) {
@@ -136,8 +143,9 @@ using index = std::ptrdiff_t;
 using vec = float __attribute__((vector_size(vector_bytes)));
 using quad = float __attribute__((vector_size(16)));
 
-// By value on purpose: clang lowers 512-bit vectors to pairs of 256-bit ones in a function that passes none, on CPUs where it prefers
-// short vectors (half the speed here). memcpy, because it means "unaligned" to both compilers and costs nothing.
+// By value on purpose: clang lowers 512-bit vectors to pairs of 256-bit ones in a function that passes none, on CPUs
+// where it prefers short vectors (half the speed here). memcpy, because it means "unaligned" to both compilers and
+// costs nothing.
 template <class V>
 [[gnu::always_inline]] inline V load(const float* from) {
   V v;
@@ -152,18 +160,22 @@ template <class V>
 inline constexpr int max_rows = 16;
 inline constexpr int max_vectors = 4;
 
-// acc += (column of A) x (row of B). The folds unroll in the front end: accumulators indexed by constants stay in registers. A is read
-// once per row here, not per multiply-add: the optimiser does not care, but sanitized builds compile thirty times faster.
+// acc += (column of A) x (row of B). The folds unroll in the front end: accumulators indexed by constants stay in
+// registers. A is read once per row here, not per multiply-add: the optimiser does not care, but sanitized builds
+// compile thirty times faster.
 template <std::size_t... V>
 [[gnu::always_inline]] inline void add_scaled(vec* acc, float factor, const vec* row, std::index_sequence<V...>) {
   ((acc[V] += factor * row[V]), ...);
 }
 
 template <bool Packed, std::size_t Vectors, std::size_t... Row>
-[[gnu::always_inline]] inline void rank_one_update(vec* acc, const float* a, index a_row, const float* b, std::index_sequence<Row...>) {
+[[gnu::always_inline]] inline void rank_one_update(vec* acc, const float* a, index a_row, const float* b,
+                                                   std::index_sequence<Row...>) {
   vec row[Vectors];
   for (std::size_t v = 0; v < Vectors; ++v) row[v] = load<vec>(b + v * vector_lanes);
-  (add_scaled(acc + Row * Vectors, a[static_cast<index>(Row) * (Packed ? 1 : a_row)], row, std::make_index_sequence<Vectors>{}), ...);
+  (add_scaled(acc + Row * Vectors, a[static_cast<index>(Row) * (Packed ? 1 : a_row)], row,
+              std::make_index_sequence<Vectors>{}),
+   ...);
 }
 
 template <bool Packed, int Rows, int Vectors, std::size_t... Step>
@@ -175,16 +187,21 @@ template <bool Packed, int Rows, int Vectors, std::size_t... Step>
    ...);
 }
 
-// C tile = or += A panel * B panel, all of `depth`. A is a packed panel (depth x Rows), or lies in place with `a_row` floats between its
-// rows. The tile's rows are `c_row` floats apart.
-using micro_kernel = void (*)(index depth, const float* a, index a_row, const float* b, float* c, index c_row, bool add);
+// C tile = or += A panel * B panel, all of `depth`. A is a packed panel (depth x Rows), or lies in place with `a_row`
+// floats between its rows. The tile's rows are `c_row` floats apart.
+using micro_kernel = void (*)(index depth, const float* a, index a_row, const float* b, float* c, index c_row,
+                              bool add);
 
 template <bool Packed, int Rows, int Vectors, int Unroll>
 void compute_tile(index depth, const float* a, index a_row, const float* b, float* c, index c_row, bool add) {
   constexpr std::size_t tile = Rows * Vectors;
   vec acc[tile] = {};
+  // C is needed at the end, and lies in L2 or farther by then: worth 1 to 2 %. Prefetching the panels gained nothing.
+  for (int r = 0; r < Rows; ++r)
+    for (int v = 0; v < Vectors; ++v) __builtin_prefetch(c + r * c_row + v * vector_lanes, 1);
   for (; depth >= Unroll; depth -= Unroll) {
-    rank_one_updates<Packed, Rows, Vectors>(acc, a, a_row, b, std::make_index_sequence<static_cast<std::size_t>(Unroll)>{});
+    rank_one_updates<Packed, Rows, Vectors>(acc, a, a_row, b,
+                                            std::make_index_sequence<static_cast<std::size_t>(Unroll)>{});
     a += Unroll * (Packed ? Rows : 1);
     b += Unroll * Vectors * vector_lanes;
   }
@@ -209,7 +226,8 @@ constexpr std::array<micro_kernel, sizeof...(I)> table_of(std::index_sequence<I.
     constexpr int rows = static_cast<int>(At) / max_vectors + 1;
     constexpr int vectors = static_cast<int>(At) % max_vectors + 1;
     constexpr bool fits = rows * vectors + vectors + 1 <= vector_registers;
-    if constexpr (Unroll == 1 ? fits : micro_kernel_exists(rows, vectors)) table[At] = &compute_tile<Packed, rows, vectors, Unroll>;
+    if constexpr (Unroll == 1 ? fits : micro_kernel_exists(rows, vectors))
+      table[At] = &compute_tile<Packed, rows, vectors, Unroll>;
   };
   (fill(std::integral_constant<std::size_t, I>{}), ...);
   return table;
@@ -225,8 +243,8 @@ inline micro_kernel find_micro_kernel(bool packed, int rows, int vectors, int un
   return unrolled ? unrolled : tables[plain][at];
 }
 
-// Packs `rows` rows of A, `depth` long and `a_row` floats apart, column by column. 4 x 4 transpositions, the last of which starts early
-// rather than run over: it writes the same numbers again.
+// Packs `rows` rows of A, `depth` long and `a_row` floats apart, column by column. 4 x 4 transpositions, the last of
+// which starts early rather than run over: it writes the same numbers again.
 inline void pack_a_panel(float* to, const float* a, index a_row, index rows, index depth) {
   index p = 0;
   if (rows >= 4)
@@ -248,8 +266,9 @@ inline void pack_a_panel(float* to, const float* a, index a_row, index rows, ind
     for (index r = 0; r < rows; ++r) to[p * rows + r] = a[r * a_row + p];
 }
 
-// Packs a block of B (depth x columns, rows `b_row` floats apart) into panels of `width` columns; the last one is as many vectors wide as
-// it needs, filled up with zeros. Sixteen rows at a time: B is read along its rows without touching a page per row and panel.
+// Packs a block of B (depth x columns, rows `b_row` floats apart) into panels of `width` columns; the last one is as
+// many vectors wide as it needs, filled up with zeros. Sixteen rows at a time: B is read along its rows without
+// touching a page per row and panel.
 inline void pack_b_block(float* to, const float* b, index b_row, index depth, index columns, index width) {
   for (index begin = 0; begin < depth; begin += 16)
     for (index j = 0; j < columns; j += width) {
@@ -265,8 +284,8 @@ inline void pack_b_block(float* to, const float* b, index b_row, index depth, in
     }
 }
 
-// Memory that grows and starts on a page, so that which cache sets a panel falls into does not change from run to run. (Huge pages by
-// madvise made no measurable difference: the packed blocks are read in order.)
+// Memory that grows and starts on a page, so that which cache sets a panel falls into does not change from run to run.
+// (Huge pages by madvise made no measurable difference: the packed blocks are read in order.)
 class buffer {
  public:
   [[nodiscard]] float* data() const { return data_.get(); }
@@ -302,7 +321,8 @@ class matmul {
   explicit matmul(const matmul_shape& shape) : shape_(shape) {
     const auto positive = [](const char* field, int value) {
       if (value < 1)
-        throw std::invalid_argument(std::string("matmul: shape.") + field + " is " + std::to_string(value) + ", pass at least 1");
+        throw std::invalid_argument(std::string("matmul: shape.") + field + " is " + std::to_string(value) +
+                                    ", pass at least 1");
     };
     positive("m", shape.m);
     positive("n", shape.n);
@@ -312,7 +332,8 @@ class matmul {
   [[nodiscard]] const matmul_shape& shape() const { return shape_; }
 
   /// Makes room for the packed blocks of this blocking, so that the first timed run does not pay for it.
-  /// Throws std::invalid_argument if the blocking is none (naming the field, its value and what is possible), std::bad_alloc.
+  /// Throws std::invalid_argument if the blocking is none (naming the field, its value and what is possible),
+  /// std::bad_alloc.
   void prepare(const matmul_blocking& blocking) {
     check(blocking);
     const block_sizes block(shape_, blocking);
@@ -320,8 +341,8 @@ class matmul {
     packed_b_.grow(block.n * block.k);
   }
 
-  /// c = a * b, with a: m x k, b: k x n, c: m x n floats, c overlapping neither. What c held before does not matter. Throws as `prepare` does,
-  /// before it touches c.
+  /// c = a * b, with a: m x k, b: k x n, c: m x n floats, c overlapping neither. What c held before does not matter.
+  /// Throws as `prepare` does, before it touches c.
   void operator()(const matmul_blocking& blocking, const float* a, const float* b, float* c) {
     prepare(blocking);
     const block_sizes block(shape_, blocking);
@@ -362,7 +383,8 @@ class matmul {
     index size;
   };
 
-  // Rows, columns and depth of a block, clipped to the shape (columns to whole vectors), and therefore of the packed buffers.
+  // Rows, columns and depth of a block, clipped to the shape (columns to whole vectors), and therefore of the packed
+  // buffers.
   struct block_sizes {
     index m, n, k;
     block_sizes(const matmul_shape& shape, const matmul_blocking& by)
@@ -395,11 +417,13 @@ class matmul {
       matmul_detail::pack_b_block(packed_b, b + k.begin * shape.n + n.begin, shape.n, k.size, n.size, tile_columns);
     }
 
-    // The tile at (x, y) of block (m, n). At an edge a smaller micro-kernel takes over: panels are packed as narrow as they are there.
+    // The tile at (x, y) of block (m, n). At an edge a smaller micro-kernel takes over: panels are packed as narrow as
+    // they are there.
     void tile(span m, span n, span k, index x, index y) const {
       const index rows = std::min(tile_rows, m.size - x), columns = std::min(tile_columns, n.size - y);
       const index vectors = (columns + vector_lanes - 1) / vector_lanes, whole = vectors * vector_lanes;
-      const auto kernel = matmul_detail::find_micro_kernel(by.pack_a, static_cast<int>(rows), static_cast<int>(vectors), by.k[2]);
+      const auto kernel =
+          matmul_detail::find_micro_kernel(by.pack_a, static_cast<int>(rows), static_cast<int>(vectors), by.k[2]);
       const float* from_a = by.pack_a ? packed_a + x * k.size : a + (m.begin + x) * shape.k + k.begin;
       const float* from_b = packed_b + y * k.size;
       float* to = c + (m.begin + x) * shape.n + n.begin + y;
@@ -409,7 +433,8 @@ class matmul {
       alignas(vector_bytes) float beside[matmul_detail::max_rows * matmul_detail::max_vectors * vector_lanes];
       kernel(k.size, from_a, shape.k, from_b, beside, whole, false);
       for (index r = 0; r < rows; ++r)
-        for (index j = 0; j < columns; ++j) to[r * shape.n + j] = (add ? to[r * shape.n + j] : 0.0f) + beside[r * whole + j];
+        for (index j = 0; j < columns; ++j)
+          to[r * shape.n + j] = (add ? to[r * shape.n + j] : 0.0f) + beside[r * whole + j];
     }
   };
 
@@ -419,15 +444,18 @@ class matmul {
     };
     const auto positive = [&fail](const char* name, const std::array<int, 3>& factors) {
       for (std::size_t level = 0; level < factors.size(); ++level)
-        if (factors[level] < 1) fail(std::string(name) + "[" + std::to_string(level) + "]", factors[level], "pass at least 1");
+        if (factors[level] < 1)
+          fail(std::string(name) + "[" + std::to_string(level) + "]", factors[level], "pass at least 1");
     };
     positive("m", by.m);
     positive("n", by.n);
     positive("k", by.k);
-    if (!micro_kernel_exists(by.m[2], 1)) fail("m[2]", by.m[2], "pass the rows of a micro-kernel (see micro_kernel_exists): 1 to 6, 8, ...");
+    if (!micro_kernel_exists(by.m[2], 1))
+      fail("m[2]", by.m[2], "pass the rows of a micro-kernel (see micro_kernel_exists): 1 to 6, 8, ...");
     if (!micro_kernel_exists(by.m[2], by.n[2]))
-      fail("n[2]", by.n[2], "pass fewer vectors: there is no micro-kernel with blocking.m[2] = " + std::to_string(by.m[2]) +
-                                " rows that wide (see micro_kernel_exists)");
+      fail("n[2]", by.n[2],
+           "pass fewer vectors: there is no micro-kernel with blocking.m[2] = " + std::to_string(by.m[2]) +
+               " rows that wide (see micro_kernel_exists)");
     if (!unroll_exists(by.k[2])) fail("k[2]", by.k[2], "pass 1 or 2 unrolled steps");
     if (by.order != matmul_order::n_outside && by.order != matmul_order::m_outside)
       fail("order", static_cast<int>(by.order), "pass n_outside or m_outside");
@@ -438,7 +466,8 @@ class matmul {
   matmul_detail::buffer packed_b_;
 };
 
-/// c = a * b in double precision: the truth that a float result is compared with. a: m x k, b: k x n, c: m x n; c is overwritten.
+/// c = a * b in double precision: the truth that a float result is compared with. a: m x k, b: k x n, c: m x n; c is
+/// overwritten.
 inline void matmul_reference(const matmul_shape& shape, const float* a, const float* b, double* c) {
   const std::ptrdiff_t m = shape.m, n = shape.n, k = shape.k;
   std::fill_n(c, m * n, 0.0);
@@ -449,13 +478,14 @@ inline void matmul_reference(const matmul_shape& shape, const float* a, const fl
     }
 }
 
-/// The largest error of `c` in units of what rounding can explain; at most 1 for a correct product, whatever its order of summation, and
-/// infinite if `c` or the reference holds a NaN or an infinity.
+/// The largest error of `c` in units of what rounding can explain; at most 1 for a correct product, whatever its order
+/// of summation, and infinite if `c` or the reference holds a NaN or an infinity.
 ///
-/// A sum of k products in floats is off by at most gamma_k * sum_p |a_ip| |b_pj|, gamma_k = k u / (1 - k u), u = 2^-24 (N. Higham: Accuracy
-/// and stability of numerical algorithms, 2nd ed. 2002, eq. 3.13). Here k + 1 instead of k leaves room for the reference's own rounding,
-/// the sum is bounded by the norms of a's row and b's column (Cauchy-Schwarz), and k times the smallest float is added for underflow. A
-/// missing product is of the order of norm * norm / k, so it shows for k up to about sqrt(1 / u) = 4096.
+/// A sum of k products in floats is off by at most gamma_k * sum_p |a_ip| |b_pj|, gamma_k = k u / (1 - k u), u = 2^-24
+/// (N. Higham: Accuracy and stability of numerical algorithms, 2nd ed. 2002, eq. 3.13). Here k + 1 instead of k leaves
+/// room for the reference's own rounding, the sum is bounded by the norms of a's row and b's column (Cauchy-Schwarz),
+/// and k times the smallest float is added for underflow. A missing product is of the order of norm * norm / k, so it
+/// shows for k up to about sqrt(1 / u) = 4096.
 [[nodiscard]] inline double matmul_error(const matmul_shape& shape, const float* a, const float* b, const float* c,
                                          const double* reference) {
   const std::ptrdiff_t m = shape.m, n = shape.n, k = shape.k;
@@ -466,8 +496,10 @@ inline void matmul_reference(const matmul_shape& shape, const float* a, const fl
       column[static_cast<std::size_t>(j)] += x * x;
     }
   for (double& x : column) x = std::sqrt(x);
-  const double roundings = (static_cast<double>(k) + 1) * 0.5 * static_cast<double>(std::numeric_limits<float>::epsilon());
-  if (roundings >= 1) throw std::invalid_argument("matmul_error: shape.k is " + std::to_string(k) + ", floats cannot sum that many");
+  const double roundings =
+      (static_cast<double>(k) + 1) * 0.5 * static_cast<double>(std::numeric_limits<float>::epsilon());
+  if (roundings >= 1)
+    throw std::invalid_argument("matmul_error: shape.k is " + std::to_string(k) + ", floats cannot sum that many");
   const double gamma = roundings / (1 - roundings);
   const double underflow = static_cast<double>(k) * static_cast<double>(std::numeric_limits<float>::denorm_min());
   double worst = 0;

@@ -189,13 +189,13 @@ class session {
         }
     std::vector<trial> out;
     for (const auto i : detail::ascending(costs))
-      if (out.size() < k) out.push_back(*valid[i]);
+      if (out.size() < k) out.push_back(trial(*valid[i]));
     return out;
   }
 
   /// The contest that the log holds for this number of trials, with contestants of these names and configurations, if it
-  /// had as many rounds or ended no earlier than this one would.
-  [[nodiscard, gnu::cold]] std::optional<journal_contest> recorded(const std::vector<journal_contestant>& wanted) const {
+  /// had as many rounds or ended no earlier than this one would; otherwise null.
+  [[nodiscard, gnu::cold]] const journal_contest* recorded(const std::vector<journal_contestant>& wanted) const {
     for (auto c = contests_.rbegin(); c != contests_.rend(); ++c) {
       bool same = c->trials == state_.trials && c->contestants.size() == wanted.size() && !wanted.empty();
       for (std::size_t i = 0; same && i < wanted.size(); ++i)
@@ -203,9 +203,9 @@ class session {
                c->contestants[i].seconds.size() == c->contestants[0].seconds.size();
       if (same && (c->contestants[0].seconds.size() >= options_.rounds ||
                    (c->rounds >= options_.rounds && c->limit >= options_.final_seconds)))
-        return *c;
+        return &*c;
     }
-    return std::nullopt;
+    return nullptr;
   }
   void record(const journal_contest& c) {
     if (log_) log_->append(c);
@@ -265,10 +265,6 @@ class session {
     enum { asked, counted, known, logged } how;  ///< in the open batch; a trial; told at the start; in the log, not asked yet
     std::size_t place;                           ///< in batch_, history_, known_, logged_
   };
-  struct logged_trial {
-    trial what;
-    double elapsed;
-  };
 
   [[nodiscard]] const tileseek::lattice& lattice() const { return space_.lattice(); }
   [[nodiscard]] named_values named(const point& p) const { return space_.named_values_of(space_.at(p)); }
@@ -320,7 +316,7 @@ class session {
       if (how == knowledge::counted) t.result = history_[place].result;
       if (how == knowledge::known) t.result = known_[place].result;
       if (how == knowledge::logged) {
-        t.result = logged_[place].what.result;
+        t.result = logged_[place].result;
         replayed.push_back(place);
       }
       batch_.push_back(std::move(t));
@@ -328,9 +324,9 @@ class session {
     open_ = asked_.size();
     std::sort(replayed.begin(), replayed.end());  // counted in the order they were finished
     for (const auto i : replayed) {
-      state_.seconds = std::fmax(state_.seconds, logged_[i].elapsed);
+      state_.seconds = std::fmax(state_.seconds, logged_elapsed_[i]);
       ++state_.replayed;
-      count(std::move(logged_[i].what));
+      count(std::move(logged_[i]));
     }
     to_replay_ -= replayed.size();
     if (to_replay_ == 0 && !replayed.empty()) began_ = clock::now();
@@ -383,7 +379,8 @@ class session {
     head.seed = options_.seed;
     head.batch = options_.batch;
     head.conditions = options_.conditions;
-    head.conditions.emplace_back("compiler", value(detail::compiler()));
+    const std::string compiler = "compiler";
+    head.conditions.emplace_back(compiler, value(detail::compiler()));
     // Closed with the session, so that the file is free for others even if somebody keeps the journal.
     log_ = std::shared_ptr<journal>(options_.log.get(), [kept = options_.log](journal* j) { j->close(); });
     auto content = log_->open(head);
@@ -393,12 +390,14 @@ class session {
     for (auto* list : {&content.earlier, &content.trials})
       for (auto& t : *list) {
         const auto p = space_.locate_named(t.configuration);
-        if (!p)
+        if (!p) {
           ++lost;
-        else if (list == &content.earlier)
+        } else if (list == &content.earlier) {
           know({*p, std::move(t.result)});
-        else if (knowledge_.try_emplace(*p, knowledge{knowledge::logged, logged_.size()}).second)
-          logged_.push_back({{*p, std::move(t.result)}, t.elapsed});
+        } else if (knowledge_.try_emplace(*p, knowledge{knowledge::logged, logged_.size()}).second) {
+          logged_.push_back({*p, std::move(t.result)});
+          logged_elapsed_.push_back(t.elapsed);
+        }
       }
     to_replay_ = logged_.size();
     if (lost > 0)
@@ -417,8 +416,8 @@ class session {
                          "told as a warm start"}));
     const auto told_before = known_.size();
     for (auto& t : logged_) {  // what was replayed is moved from
-      const auto it = knowledge_.find(t.what.at);
-      if (it != knowledge_.end() && it->second.how == knowledge::logged) know(std::move(t.what));
+      const auto it = knowledge_.find(t.at);
+      if (it != knowledge_.end() && it->second.how == knowledge::logged) know(std::move(t));
     }
     to_replay_ = 0;
     began_ = clock::now();
@@ -440,7 +439,8 @@ class session {
   std::vector<point> queue_;  ///< start configurations
   std::size_t started_ = 0;   ///< of them, asked
   std::unordered_map<point, knowledge, point_hash> knowledge_;
-  std::vector<logged_trial> logged_;  ///< the log's trials of this run
+  std::vector<trial> logged_;           ///< the log's trials of this run
+  std::vector<double> logged_elapsed_;  ///< seconds of tuning when each was written
   std::size_t to_replay_ = 0;         ///< of them, not asked yet
   std::vector<trial> known_;
   std::vector<trial> history_;

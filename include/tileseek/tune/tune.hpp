@@ -79,7 +79,9 @@ template <class Config, class M>
   for (auto& t : s.best(std::max(choices.finalists, share), choices.timing.reject_above))
     if (t.at != points.front()) points.push_back(std::move(t.at));
   std::vector<Config> configurations;
-  std::vector<journal_contestant> contestants(points.size() + choices.rivals.size());
+  journal_contest held{r.trials, choices.rounds, choices.final_seconds, {}};
+  auto& contestants = held.contestants;
+  contestants.resize(points.size() + choices.rivals.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     configurations.push_back(searched.at(points[i]));
     contestants[i].configuration = searched.named_values_of(configurations[i]);
@@ -89,8 +91,8 @@ template <class Config, class M>
 
   const auto interrupted = [&choices] { return choices.catch_interrupt && interrupt_guard::interrupted(); };
   contest_record record;
-  if (auto recorded = s.recorded(contestants)) {
-    for (auto& c : recorded->contestants) record.seconds.push_back(std::move(c.seconds));
+  if (const auto* recorded = s.recorded(contestants)) {
+    for (const auto& c : recorded->contestants) record.seconds.push_back(c.seconds);
   } else {
     measuring run;
     run.limits = choices.timing;
@@ -117,7 +119,7 @@ template <class Config, class M>
       return;
     }
     for (std::size_t i = 0; i < contestants.size(); ++i) contestants[i].seconds = record.seconds[i];
-    s.record({r.trials, choices.rounds, choices.final_seconds, contestants});
+    s.record(held);
   }
 
   std::vector<double> medians;
