@@ -53,7 +53,7 @@ static_assert(!tileseek::Measurer<minimal_run_aware, tile>);
 static_assert(tileseek::RunAwareMeasurer<minimal_run_aware, tile>);
 static_assert(!tileseek::RunAwareMeasurer<minimal_measurer, tile>);
 
-double by_reference(const tile& t) { return t.width; }
+[[maybe_unused]] double by_reference(const tile& t) { return t.width; }
 static_assert(tileseek::TimedFunction<decltype(by_reference), tile>);
 static_assert(tileseek::TimedFunction<double (*)(tile), tile>);
 static_assert(tileseek::TimedFunction<float (*)(const tile&), tile>);

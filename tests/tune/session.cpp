@@ -186,11 +186,11 @@ TEST_CASE("whichever budget is spent first ends the run") {
   CHECK(quarter.why() == stop::fraction);
 
   o.until = {};
-  o.seconds = 0.02;
+  o.seconds = 0.2;
   session<tile> clocked(tiles(), tileseek::random{}, o);
   std::size_t asks = 0;
   while (const auto batch = clocked.ask(1)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(6));
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
     clocked.tell(measured(*batch));
     ++asks;
   }

@@ -141,6 +141,8 @@ TEST_CASE("a measurer that takes part in the run reports in any order, and may r
   CHECK(r.stopped == stop::target);
   CHECK(r.history.back().result.cost() <= 10e-3);
   CHECK(r.trials + m.stopped_with == (r.trials + 5) / 6 * 6);
+  o.rounds = 6;  // the contest takes what was reported, too
+  CHECK(tune(tiles(), m, o, tileseek::random{}).rounds == 6);
 }
 
 TEST_CASE("a measurer that returns the wrong number of results is a programmer's error") {

@@ -37,7 +37,8 @@ struct timing_limits {
   double max_seconds = std::numeric_limits<double>::infinity();  ///< stop sampling after this long (one sample is always taken)
 };
 
-/// What a measurer may know of the run: the limits, whom to tell of each result as it comes, and whether to stop.
+/// What a measurer may know of the run: the limits, whom to tell of each result as it comes, and whether to stop. tune() sets
+/// both functions; those who measure without a run may leave them empty.
 struct measuring {
   timing_limits limits;
   /// Called once for each finished configuration with its place in the batch, in any order, from the thread that called

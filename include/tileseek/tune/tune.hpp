@@ -98,6 +98,7 @@ template <class Config, class M>
     run.limits = choices.timing;
     run.limits.min_samples = run.limits.max_samples = 1;  // a round is a sample
     run.limits.incumbent = std::numeric_limits<double>::infinity();
+    run.stop = interrupted;
     const auto began = std::chrono::steady_clock::now();
     rng random(choices.seed ^ 0x66696e616c73ULL);
     record = contest(
@@ -105,9 +106,11 @@ template <class Config, class M>
         [&](std::size_t i) -> measurement {
           if (interrupted()) return failure(status::run_failed, "interrupted");
           if (i >= points.size()) return guarded([&] { return choices.rivals[i - points.size()].measure(run.limits); });
-          auto one = measure_batch<Config>(measurer, std::span<const Config>(&configurations[i], 1), run);
-          check_size(one.size(), 1, false);
-          return checked(std::move(one.front()));
+          measurement got = failure(status::run_failed, "not measured");
+          run.finished = [&got](std::size_t, const measurement& m) { got = m; };
+          auto returned = measure_batch<Config>(measurer, std::span<const Config>(&configurations[i], 1), run);
+          check_size(returned.size(), 1, RunAwareMeasurer<M, Config>);
+          return checked(returned.empty() ? std::move(got) : std::move(returned.front()));
         },
         [&](std::size_t rounds) {
           return !interrupted() &&
