@@ -2,11 +2,12 @@
 //
 //   TILESEEK_SHARED=... model_ranking [seeds] [file.json]
 //
-// Each log in $TILESEEK_SHARED/data/model_logs (CSV, xz: parameters, status, time_ms) is split at random: a model learns 30 %
-// and ranks the rest. Reported per model: Spearman's rank correlation of predicted and measured time over the successes; the
-// regret of the top 8, i.e. how much slower the fastest of the 8 predicted best is than the fastest of the rest (infinite when
-// all 8 fail; means are over the finite ones, and failures are counted); and the time to fit and to predict. Rows "with a prior"
-// begin with another recording of the same parameters, "logs with a prior" is the plain model on the same logs, to compare. Prints a Markdown table; writes all figures as JSON if a file is named.
+// Each log in $TILESEEK_SHARED/data/model_logs (CSV, xz: parameters, status, time_ms) is split at random: a model
+// learns 30 % and ranks the rest. Reported per model: Spearman's rank correlation of predicted and measured time over
+// the successes; the regret of the top 8, i.e. how much slower the fastest of the 8 predicted best is than the fastest
+// of the rest (infinite when all 8 fail; means are over the finite ones, and failures are counted); and the time to fit
+// and to predict. Rows "with a prior" begin with another recording of the same parameters, "logs with a prior" is the
+// plain model on the same logs, to compare. Prints a Markdown table; writes all figures as JSON if a file is named.
 
 #include <lzma.h>
 
@@ -65,8 +66,10 @@ std::string unpack(const std::filesystem::path& file) {
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> out(1);
   for (const char c : text) {
-    if (c == at) out.emplace_back();
-    else out.back() += c;
+    if (c == at)
+      out.emplace_back();
+    else
+      out.back() += c;
   }
   return out;
 }
@@ -211,7 +214,8 @@ score judge(const predictor& predict, const data& d) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
   double top = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, order.size()); ++i) top = std::min(top, d.rest_seconds[order[i]]);
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, order.size()); ++i)
+    top = std::min(top, d.rest_seconds[order[i]]);
   s.regret = top / *std::min_element(d.rest_seconds.begin(), d.rest_seconds.end()) - 1;
   std::vector<double> of_successes;
   std::vector<double> seconds;
@@ -234,7 +238,8 @@ double mean(const summary& s, double score::*what) {
 
 MatrixXd rows_of(const MatrixXd& x, const std::vector<std::size_t>& which, std::size_t begin, std::size_t end) {
   MatrixXd out(static_cast<Index>(end - begin), x.cols());
-  for (std::size_t i = begin; i < end; ++i) out.row(static_cast<Index>(i - begin)) = x.row(static_cast<Index>(which[i]));
+  for (std::size_t i = begin; i < end; ++i)
+    out.row(static_cast<Index>(i - begin)) = x.row(static_cast<Index>(which[i]));
   return out;
 }
 
@@ -257,7 +262,8 @@ int main(int argc, char** argv) {
   // What to begin with: another recording of the same family (another run, or another shape) with the same parameters.
   const auto prior_of = [&](const recording& l) -> const recording* {
     for (const auto& other : logs)
-      if (&other != &l && other.parameters == l.parameters && other.name.substr(0, 20) == l.name.substr(0, 20)) return &other;
+      if (&other != &l && other.parameters == l.parameters && other.name.substr(0, 20) == l.name.substr(0, 20))
+        return &other;
     return nullptr;
   };
 
@@ -274,15 +280,21 @@ int main(int argc, char** argv) {
   const std::vector<entry> models{
       {"random order", plain, [](const data& d, score&, std::uint64_t) { return VectorXd::Zero(d.rest_x.rows()); }},
       {"ridge, linear", plain,
-       [](const data& d, score& s, std::uint64_t) { return fit_and_predict(tileseek::ridge({.quadratic = false}), d, s); }},
+       [](const data& d, score& s, std::uint64_t) {
+         return fit_and_predict(tileseek::ridge({.quadratic = false}), d, s);
+       }},
       {"ridge", plain, [](const data& d, score& s, std::uint64_t) { return fit_and_predict(tileseek::ridge(), d, s); }},
       {"Gaussian process", plain,
-       [](const data& d, score& s, std::uint64_t seed) { return fit_and_predict(tileseek::gaussian_process({.seed = seed}), d, s); }},
+       [](const data& d, score& s, std::uint64_t seed) {
+         return fit_and_predict(tileseek::gaussian_process({.seed = seed}), d, s);
+       }},
       {"Gaussian process, plain product", plain,
        [](const data& d, score& s, std::uint64_t seed) {
-         return fit_and_predict(tileseek::gaussian_process({.product = tileseek::kernel_product::plain, .seed = seed}), d, s);
+         return fit_and_predict(tileseek::gaussian_process({.product = tileseek::kernel_product::plain, .seed = seed}),
+                                d, s);
        }},
-      {"boosted trees", trees, [&](const data& d, score& s, std::uint64_t seed) { return fit_and_predict(make_trees(seed), d, s); }},
+      {"boosted trees", trees,
+       [&](const data& d, score& s, std::uint64_t seed) { return fit_and_predict(make_trees(seed), d, s); }},
       {"boosted trees, no pairs", trees_no_pairs,
        [&](const data& d, score& s, std::uint64_t seed) { return fit_and_predict(make_trees(seed), d, s); }},
       {"boosted trees, 200", trees,
@@ -302,7 +314,8 @@ int main(int argc, char** argv) {
     for (std::size_t m = 0; m < models.size(); ++m) {
       const tileseek::feature_map map(space.space, models[m].features);
       const MatrixXd x = map.encode(space.points[0]);
-      const bool use_prior = prior && (models[m].name == "boosted trees" || models[m].name == "Gaussian process" || models[m].name == "ridge");
+      const bool use_prior = prior && (models[m].name == "boosted trees" || models[m].name == "Gaussian process" ||
+                                       models[m].name == "ridge");
       const MatrixXd prior_x = use_prior ? map.encode(space.points[1]) : MatrixXd();
       for (std::size_t k = 0; k < shares.size(); ++k)
         for (int seed = 1; seed <= seeds; ++seed) {
@@ -310,7 +323,8 @@ int main(int argc, char** argv) {
           std::vector<std::size_t> order(l.rows.size());
           for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
           random.shuffle(std::span<std::size_t>(order));
-          const std::size_t n = std::max<std::size_t>(8, static_cast<std::size_t>(shares[k] * static_cast<double>(order.size())));
+          const std::size_t n =
+              std::max<std::size_t>(8, static_cast<std::size_t>(shares[k] * static_cast<double>(order.size())));
           data d;
           d.train_x = rows_of(x, order, 0, n);
           d.rest_x = rows_of(x, order, n, order.size());
@@ -325,7 +339,8 @@ int main(int argc, char** argv) {
           };
           add(models[m].name, [&](const data& of, score& s) { return models[m].run(of, s, run_seed); });
           if (!use_prior) continue;
-          add(models[m].name + ", logs with a prior", [&](const data& of, score& s) { return models[m].run(of, s, run_seed); });
+          add(models[m].name + ", logs with a prior",
+              [&](const data& of, score& s) { return models[m].run(of, s, run_seed); });
           const VectorXd prior_y = tileseek::label(prior->seconds).y;
           add(models[m].name + ", with a prior", [&](const data& of, score& s) {
             const auto begin_with = [&](auto model) {
@@ -339,12 +354,14 @@ int main(int argc, char** argv) {
           });
         }
     }
-    std::fprintf(stderr, "%s: %zu configurations%s%s\n", l.name.c_str(), l.rows.size(), prior ? ", prior " : "", prior ? prior->name.c_str() : "");
+    std::fprintf(stderr, "%s: %zu configurations%s%s\n", l.name.c_str(), l.rows.size(), prior ? ", prior " : "",
+                 prior ? prior->name.c_str() : "");
   }
 
   for (std::size_t k = 0; k < shares.size(); ++k) {
     std::printf("\n%zu logs, %d seeds, %.0f %% learnt\n\n", logs.size(), seeds, 100 * shares[k]);
-    std::puts("| model | logs | Spearman | mean regret of top 8 | regret <= 5 % | all 8 failed | fit ms | predict ms |");
+    std::puts(
+        "| model | logs | Spearman | mean regret of top 8 | regret <= 5 % | all 8 failed | fit ms | predict ms |");
     std::puts("|---|---|---|---|---|---|---|---|");
     for (const auto& [name, s] : results[k]) {
       double good = 0;
@@ -354,8 +371,9 @@ int main(int argc, char** argv) {
         failed += !std::isfinite(one.regret);
       }
       const auto n = static_cast<double>(s.scores.size());
-      std::printf("| %s | %zu | %.3f | %.1f %% | %.0f %% | %.0f %% | %.1f | %.1f |\n", name.c_str(), std::set<std::string>(s.of.begin(), s.of.end()).size(),
-                  mean(s, &score::correlation), 100 * mean(s, &score::regret), 100 * good / n, 100 * failed / n, mean(s, &score::fit_ms),
+      std::printf("| %s | %zu | %.3f | %.1f %% | %.0f %% | %.0f %% | %.1f | %.1f |\n", name.c_str(),
+                  std::set<std::string>(s.of.begin(), s.of.end()).size(), mean(s, &score::correlation),
+                  100 * mean(s, &score::regret), 100 * good / n, 100 * failed / n, mean(s, &score::fit_ms),
                   mean(s, &score::predict_ms));
     }
   }
@@ -367,10 +385,12 @@ int main(int argc, char** argv) {
       for (const auto& [name, s] : results[k])
         for (std::size_t i = 0; i < s.scores.size(); ++i) {
           const auto& one = s.scores[i];
-          out << (first ? "\n" : ",\n") << R"({"share": )" << shares[k] << R"(, "model": ")" << name << R"(", "log": ")" << s.of[i]
-              << R"(", "spearman": )" << one.correlation << R"(, "regret": )";
-          if (std::isfinite(one.regret)) out << one.regret;
-          else out << "null";
+          out << (first ? "\n" : ",\n") << R"({"share": )" << shares[k] << R"(, "model": ")" << name << R"(", "log": ")"
+              << s.of[i] << R"(", "spearman": )" << one.correlation << R"(, "regret": )";
+          if (std::isfinite(one.regret))
+            out << one.regret;
+          else
+            out << "null";
           out << R"(, "fit_ms": )" << one.fit_ms << R"(, "predict_ms": )" << one.predict_ms << "}";
           first = false;
         }

@@ -31,14 +31,18 @@ const tileseek::space<hotspot>& hotspot_space() {
         .add("unroll", &h::unroll, tileseek::range(1, 10))
         .add("shared_power", &h::shared_power, {0, 1})
         .add("blocks", &h::blocks, tileseek::range(0, 4))
-        .where("32 to 1024 threads", [](int w, int v) { return w * v >= 32 && w * v <= 1024; }, &h::width, &h::height)
-        .where("unrolling divides", [](int t, int u) { return t % u == 0; }, &h::time_tile, &h::unroll)
-        .where("shared memory of a block",
-               [bytes](int w, int x, int t, int v, int y, int p) { return bytes(w, x, t, v, y, p) <= 49152; }, &h::width,
-               &h::tile_x, &h::time_tile, &h::height, &h::tile_y, &h::shared_power)
-        .where("shared memory of a multiprocessor",
-               [bytes](int b, int w, int x, int t, int v, int y, int p) { return b * bytes(w, x, t, v, y, p) <= 102400; },
-               &h::blocks, &h::width, &h::tile_x, &h::time_tile, &h::height, &h::tile_y, &h::shared_power);
+        .where(
+            "32 to 1024 threads", [](int w, int v) { return w * v >= 32 && w * v <= 1024; }, &h::width, &h::height)
+        .where(
+            "unrolling divides", [](int t, int u) { return t % u == 0; }, &h::time_tile, &h::unroll)
+        .where(
+            "shared memory of a block",
+            [bytes](int w, int x, int t, int v, int y, int p) { return bytes(w, x, t, v, y, p) <= 49152; }, &h::width,
+            &h::tile_x, &h::time_tile, &h::height, &h::tile_y, &h::shared_power)
+        .where(
+            "shared memory of a multiprocessor",
+            [bytes](int b, int w, int x, int t, int v, int y, int p) { return b * bytes(w, x, t, v, y, p) <= 102400; },
+            &h::blocks, &h::width, &h::tile_x, &h::time_tile, &h::height, &h::tile_y, &h::shared_power);
   }();
   return space;
 }
@@ -74,8 +78,8 @@ void ask_and_tell(benchmark::State& state) {
       done += asked.size();
     }
   }
-  state.counters["time/point"] = benchmark::Counter(
-      static_cast<double>(done), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["time/point"] =
+      benchmark::Counter(static_cast<double>(done), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 BENCHMARK(ask_and_tell<tileseek::random>)->Unit(benchmark::kMillisecond);

@@ -1,11 +1,11 @@
-// How good is what a strategy has found after so many evaluations? Runs every strategy on a folder of recorded search spaces, over
-// many seeds, on all cores, and prints the table of docs/search-quality.md.
+// How good is what a strategy has found after so many evaluations? Runs every strategy on a folder of recorded search
+// spaces, over many seeds, on all cores, and prints the table of docs/search-quality.md.
 //
 //   search_quality --spaces FOLDER --seeds 50 --markdown table.md --json table.json --plot curves.svg
 //
 // Share: best recorded time of the space / best found so far, a mean over seeds and spaces. Evaluations to x %: of
-// configurations not evaluated before, until one within x % of the best; a median over seeds, a geometric mean over spaces; a run
-// that does not get there counts as 1,500. A configuration that fails costs one evaluation.
+// configurations not evaluated before, until one within x % of the best; a median over seeds, a geometric mean over
+// spaces; a run that does not get there counts as 1,500. A configuration that fails costs one evaluation.
 
 #include <algorithm>
 #include <array>
@@ -60,6 +60,13 @@ std::vector<contestant> all_contestants(std::size_t model_trials) {
       {"annealing", "annealing", {}},
       {"evolutionary", "evolutionary", {}},
       {"evolutionary, batch 64", "evolutionary", {"population=64", "children=64"}, 64},
+      {"guided_evolution", "guided_evolution", {}},
+      {"guided_evolution, published",
+       "guided_evolution",
+       {"model=boosted_trees", "init_size=64", "design=random", "batch=64", "population=2048", "generations=4",
+        "kappa=0"},
+       64,
+       1000},
       {"local_search", "local_search", {}},
       {"local_search, kicks of 2", "local_search", {"values=false", "pairs=0", "kick=2"}},
       {"droplet", "droplet", {}},
@@ -166,8 +173,10 @@ const row* find(const std::vector<row>& rows, std::string_view label) {
 }
 
 std::string markdown(const std::vector<row>& rows, const std::vector<space>& spaces, std::size_t seeds) {
-  std::string out = "| strategy | share at 25 | 50 | 100 | 200 | 400 | evaluations to 10 % | to 5 % | fewer than random | fewer than "
-                    "restart descent | worst space (share at 100) | search, ms/evaluation |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+  std::string out =
+      "| strategy | share at 25 | 50 | 100 | 200 | 400 | evaluations to 10 % | to 5 % | fewer than random | fewer than "
+      "restart descent | worst space (share at 100) | search, ms/evaluation "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   const row* random = find(rows, "random");
   const row* descent = find(rows, "restart descent");
   for (const auto& r : rows) {
@@ -181,7 +190,8 @@ std::string markdown(const std::vector<row>& rows, const std::vector<space>& spa
                               : " | " + fixed(other->evaluations_to(within_10) / to_10, 2) + "x / " +
                                     fixed(other->evaluations_to(within_5) / to_5, 2) + "x";
     const std::size_t w = r.worst();
-    out += " | " + spaces[w].name + " (" + fixed(r.cells[w].share(100), 3) + ") | " + fixed(r.milliseconds_an_evaluation(), 3) + " |\n";
+    out += " | " + spaces[w].name + " (" + fixed(r.cells[w].share(100), 3) + ") | " +
+           fixed(r.milliseconds_an_evaluation(), 3) + " |\n";
   }
 
   out += "\nMedian evaluations to 10 % / 5 % on each space:\n\n| strategy |";
@@ -191,7 +201,8 @@ std::string markdown(const std::vector<row>& rows, const std::vector<space>& spa
   out += '\n';
   for (const auto& r : rows) {
     out += "| " + r.who.label + " |";
-    for (const auto& c : r.cells) out += " " + fixed(c.median_to(within_10), 0) + " / " + fixed(c.median_to(within_5), 0) + " |";
+    for (const auto& c : r.cells)
+      out += " " + fixed(c.median_to(within_10), 0) + " / " + fixed(c.median_to(within_5), 0) + " |";
     out += '\n';
   }
 
@@ -204,15 +215,17 @@ std::string markdown(const std::vector<row>& rows, const std::vector<space>& spa
           const cell& mine = r.cells[s];
           const cell& base = random->cells[s];
           if (mine.share(n) < base.share(n) - 2 * std::sqrt(mine.share_error(n) + base.share_error(n)))
-            below += "\n- " + r.who.label + " on " + spaces[s].name + " at " + std::to_string(n) + ": " + fixed(mine.share(n), 3) +
-                     " < " + fixed(base.share(n), 3);
+            below += "\n- " + r.who.label + " on " + spaces[s].name + " at " + std::to_string(n) + ": " +
+                     fixed(mine.share(n), 3) + " < " + fixed(base.share(n), 3);
         }
     out += below.empty() ? "none.\n" : below + "\n";
   }
 
-  if (const row* slow = find(rows, "evolutionary, batch 64"); slow != nullptr) {
-    std::string head = "\nPerformance with an eighth of the evaluations of `evolutionary, batch 64`, as a share of its (geometric mean over "
-                       "spaces):\n\n| its evaluations |";
+  for (const char* evolution : {"guided_evolution, published", "evolutionary, batch 64"}) {
+    const row* slow = find(rows, evolution);
+    if (slow == nullptr) continue;
+    std::string head = "\nPerformance with an eighth of the evaluations of `" + slow->who.label +
+                       "`, as a share of its own (geometric mean over spaces):\n\n| its evaluations |";
     std::string line = "|---|";
     const std::array<std::size_t, 7> its = {64, 128, 256, 384, 512, 768, 1000};
     for (const auto n : its) {
@@ -226,28 +239,33 @@ std::string markdown(const std::vector<row>& rows, const std::vector<space>& spa
       out += "| " + std::string(label) + " |";
       for (const auto n : its) {
         double sum = 0;
-        for (std::size_t s = 0; s < spaces.size(); ++s) sum += std::log(fast->cells[s].share(n / 8) / slow->cells[s].share(n));
+        for (std::size_t s = 0; s < spaces.size(); ++s)
+          sum += std::log(fast->cells[s].share(n / 8) / slow->cells[s].share(n));
         out += " " + fixed(std::exp(sum / static_cast<double>(spaces.size())), 3) + " |";
       }
       out += '\n';
     }
   }
-  out += "\n" + std::to_string(seeds) + " seeds; a run that does not get within 10 % or 5 % counts as 1500 evaluations.\n";
+  out +=
+      "\n" + std::to_string(seeds) + " seeds; a run that does not get within 10 % or 5 % counts as 1500 evaluations.\n";
   return out;
 }
 
 std::string json(const std::vector<row>& rows, const std::vector<space>& spaces, std::size_t seeds, double seconds) {
-  std::string out = "{\"seeds\": " + std::to_string(seeds) + ", \"seconds\": " + fixed(seconds, 1) + ", \"strategies\": [";
+  std::string out =
+      "{\"seeds\": " + std::to_string(seeds) + ", \"seconds\": " + fixed(seconds, 1) + ", \"strategies\": [";
   for (const auto& r : rows) {
-    out += std::string(&r == rows.data() ? "" : ",") + "\n  {\"label\": \"" + r.who.label + "\", \"strategy\": \"" + r.who.strategy +
-           "\", \"options\": [";
+    out += std::string(&r == rows.data() ? "" : ",") + "\n  {\"label\": \"" + r.who.label + "\", \"strategy\": \"" +
+           r.who.strategy + "\", \"options\": [";
     for (std::size_t i = 0; i < r.who.options.size(); ++i) out += (i == 0 ? "\"" : ", \"") + r.who.options[i] + "\"";
-    out += "], \"batch\": " + std::to_string(r.who.batch) + ", \"to_10_percent\": " + fixed(r.evaluations_to(within_10), 2) +
-           ", \"to_5_percent\": " + fixed(r.evaluations_to(within_5), 2) + ", \"ms_an_evaluation\": " + fixed(r.milliseconds_an_evaluation(), 4) +
-           ", \"spaces\": [";
+    out += "], \"batch\": " + std::to_string(r.who.batch) +
+           ", \"to_10_percent\": " + fixed(r.evaluations_to(within_10), 2) +
+           ", \"to_5_percent\": " + fixed(r.evaluations_to(within_5), 2) +
+           ", \"ms_an_evaluation\": " + fixed(r.milliseconds_an_evaluation(), 4) + ", \"spaces\": [";
     for (std::size_t s = 0; s < spaces.size(); ++s) {
       const auto& c = r.cells[s];
-      out += std::string(s == 0 ? "" : ",") + "\n    {\"space\": \"" + spaces[s].name + "\", \"to_10_percent\": " + fixed(c.median_to(within_10), 1) +
+      out += std::string(s == 0 ? "" : ",") + "\n    {\"space\": \"" + spaces[s].name +
+             "\", \"to_10_percent\": " + fixed(c.median_to(within_10), 1) +
              ", \"to_5_percent\": " + fixed(c.median_to(within_5), 1) + ", \"share\": {";
       for (std::size_t i = 0; i < counts.size(); ++i)
         out += (i == 0 ? "\"" : ", \"") + std::to_string(counts[i]) + "\": " + fixed(c.share(counts[i]), 5);
@@ -272,7 +290,8 @@ void plot(const std::vector<row>& rows, const std::string& file) {
     script += "e\n";
   }
   std::FILE* gnuplot = popen("gnuplot", "w");
-  if (gnuplot == nullptr || std::fwrite(script.data(), 1, script.size(), gnuplot) != script.size() || pclose(gnuplot) != 0)
+  if (gnuplot == nullptr || std::fwrite(script.data(), 1, script.size(), gnuplot) != script.size() ||
+      pclose(gnuplot) != 0)
     throw std::runtime_error("gnuplot could not draw " + file + "; is it installed?");
 }
 
@@ -282,7 +301,8 @@ void write(const std::string& file, const std::string& text) {
   if (!out.flush()) throw std::runtime_error(file + ": cannot be written");
 }
 
-std::vector<row> run_all(const std::vector<contestant>& contestants, const std::vector<space>& spaces, std::size_t seeds, std::size_t threads) {
+std::vector<row> run_all(const std::vector<contestant>& contestants, const std::vector<space>& spaces,
+                         std::size_t seeds, std::size_t threads) {
   std::vector<row> rows;
   for (const auto& c : contestants) {
     row r{c, std::vector<cell>(spaces.size())};
@@ -339,9 +359,12 @@ int main(int argc, char** argv) {
   const CLI::Range some(std::size_t{1}, std::size_t{1'000'000});
   app.add_option("--spaces", folder, "folder of recordings, *.csv or *.csv.xz")->required();
   app.add_option("--seeds", seeds, "runs of each strategy on each space")->check(some)->capture_default_str();
-  app.add_option("--bayesian-trials", model_trials, "evaluations a run of bayesian; of the others 1500")->check(some)->capture_default_str();
+  app.add_option("--bayesian-trials", model_trials, "evaluations a run of bayesian; of the others 1500")
+      ->check(some)
+      ->capture_default_str();
   app.add_option("--threads", threads, "runs at a time")->check(some)->capture_default_str();
-  app.add_option("--only", only_strategies, "strategies whose label contains this; may be repeated")->allow_extra_args(false);
+  app.add_option("--only", only_strategies, "strategies whose label contains this; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--on", only_spaces, "spaces whose name contains this; may be repeated")->allow_extra_args(false);
   app.add_option("--markdown", markdown_file, "file for the tables, beside standard output");
   app.add_option("--json", json_file, "file for the figures");
@@ -350,12 +373,14 @@ int main(int argc, char** argv) {
 
   try {
     const auto wanted = [](const std::vector<std::string>& parts, const std::string& name) {
-      return parts.empty() || std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return name.find(p) != std::string::npos; });
+      return parts.empty() ||
+             std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return name.find(p) != std::string::npos; });
     };
     std::vector<std::string> files;
     for (const auto& f : std::filesystem::directory_iterator(folder)) {
       const std::string path = f.path().string();
-      if ((path.ends_with(".csv") || path.ends_with(".csv.xz")) && wanted(only_spaces, recording_name(path))) files.push_back(path);
+      if ((path.ends_with(".csv") || path.ends_with(".csv.xz")) && wanted(only_spaces, recording_name(path)))
+        files.push_back(path);
     }
     std::sort(files.begin(), files.end());
     std::vector<space> spaces;

@@ -1,4 +1,5 @@
-// What building, counting and walking spaces costs. Counters: peak_kB is the most memory held at once by one construction.
+// What building, counting and walking spaces costs. Counters: peak_kB is the most memory held at once by one
+// construction.
 
 #include <algorithm>
 #include <array>
@@ -67,9 +68,15 @@ auto make_dedispersion() {
       .add("tile_stride_x", &d::tile_stride_x, {0, 1})
       .add("tile_stride_y", &d::tile_stride_y, {0, 1})
       .add("loop_unroll_factor_channel", &d::loop_unroll_factor_channel, {0})
-      .where("32 to 1024 threads", [](int x, int y) { return 32 <= x * y && x * y <= 1024; }, &d::block_size_x, &d::block_size_y)
-      .where("a stride needs a tile in x", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_x, &d::tile_stride_x)
-      .where("a stride needs a tile in y", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_y, &d::tile_stride_y);
+      .where(
+          "32 to 1024 threads", [](int x, int y) { return 32 <= x * y && x * y <= 1024; }, &d::block_size_x,
+          &d::block_size_y)
+      .where(
+          "a stride needs a tile in x", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_x,
+          &d::tile_stride_x)
+      .where(
+          "a stride needs a tile in y", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_y,
+          &d::tile_stride_y);
 }
 
 struct hotspot {
@@ -90,21 +97,27 @@ auto make_hotspot() {
       .add("loop_unroll_factor_t", &h::loop_unroll_factor_t, tileseek::range(1, 10))
       .add("sh_power", &h::sh_power, {0, 1})
       .add("blocks_per_sm", &h::blocks_per_sm, tileseek::range(0, 4))
-      .where("at least a warp", [](int x, int y) { return x * y >= 32; }, &h::block_size_x, &h::block_size_y)
-      .where("at most 1024 threads", [](int x, int y) { return x * y <= 1024; }, &h::block_size_x, &h::block_size_y)
-      .where("unrolling divides the time tile", [](int t, int u) { return t % u == 0; }, &h::temporal_tiling_factor,
-             &h::loop_unroll_factor_t)
-      .where("shared memory of a block",
-             [](int bx, int tx, int t, int by, int ty, int s) {
-               return (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 <= 49152;
-             },
-             &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y, &h::tile_size_y, &h::sh_power)
-      .where("shared memory of a multiprocessor",
-             [](int b, int bx, int tx, int t, int by, int ty, int s) {
-               return b == 0 || (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 * b <= 102400;
-             },
-             &h::blocks_per_sm, &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y,
-             &h::tile_size_y, &h::sh_power);
+      .where(
+          "at least a warp", [](int x, int y) { return x * y >= 32; }, &h::block_size_x, &h::block_size_y)
+      .where(
+          "at most 1024 threads", [](int x, int y) { return x * y <= 1024; }, &h::block_size_x, &h::block_size_y)
+      .where(
+          "unrolling divides the time tile", [](int t, int u) { return t % u == 0; }, &h::temporal_tiling_factor,
+          &h::loop_unroll_factor_t)
+      .where(
+          "shared memory of a block",
+          [](int bx, int tx, int t, int by, int ty, int s) {
+            return (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 <= 49152;
+          },
+          &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y, &h::tile_size_y,
+          &h::sh_power)
+      .where(
+          "shared memory of a multiprocessor",
+          [](int b, int bx, int tx, int t, int by, int ty, int s) {
+            return b == 0 || (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 * b <= 102400;
+          },
+          &h::blocks_per_sm, &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y,
+          &h::tile_size_y, &h::sh_power);
 }
 
 struct seven_tiles {
@@ -142,19 +155,21 @@ auto make_conv2d() {
       .tile("r", &q::r, 3)
       .tile("s", &q::s, 3)
       .add("unroll", &q::unroll, {0, 64, 512, 1024})
-      .where("at most 1024 threads",
-             [](int n, int k, int h, int w) { return static_cast<long>(n) * k * h * w <= 1024; }, factor(&q::n, 2),
-             factor(&q::k, 2), factor(&q::h, 2), factor(&q::w, 2))
-      .where("a tile of input and weights fits in shared memory",
-             [](int n, int k, int h, int w, int c, int r, int s) {
-               const long input = static_cast<long>(n) * c * (h + r - 1) * (w + s - 1);
-               return 4 * (input + static_cast<long>(k) * c * r * s) <= 49152;
-             },
-             inclusive(&q::n, 1), inclusive(&q::k, 1), inclusive(&q::h, 1), inclusive(&q::w, 1), inclusive(&q::c, 1),
-             inclusive(&q::r, 1), inclusive(&q::s, 1))
-      .where("at most 128 accumulators in registers",
-             [](int n, int k, int h, int w) { return static_cast<long>(n) * k * h * w <= 128; }, inclusive(&q::n, 3),
-             inclusive(&q::k, 3), inclusive(&q::h, 3), inclusive(&q::w, 3));
+      .where(
+          "at most 1024 threads", [](int n, int k, int h, int w) { return static_cast<long>(n) * k * h * w <= 1024; },
+          factor(&q::n, 2), factor(&q::k, 2), factor(&q::h, 2), factor(&q::w, 2))
+      .where(
+          "a tile of input and weights fits in shared memory",
+          [](int n, int k, int h, int w, int c, int r, int s) {
+            const long input = static_cast<long>(n) * c * (h + r - 1) * (w + s - 1);
+            return 4 * (input + static_cast<long>(k) * c * r * s) <= 49152;
+          },
+          inclusive(&q::n, 1), inclusive(&q::k, 1), inclusive(&q::h, 1), inclusive(&q::w, 1), inclusive(&q::c, 1),
+          inclusive(&q::r, 1), inclusive(&q::s, 1))
+      .where(
+          "at most 128 accumulators in registers",
+          [](int n, int k, int h, int w) { return static_cast<long>(n) * k * h * w <= 128; }, inclusive(&q::n, 3),
+          inclusive(&q::k, 3), inclusive(&q::h, 3), inclusive(&q::w, 3));
 }
 
 /// The same, written as a beginner would: each rule reads whole arrays. Not built in, but checked by rejection.
@@ -171,25 +186,28 @@ auto make_conv2d_by_arrays() {
       .tile("r", &q::r, 3)
       .tile("s", &q::s, 3)
       .add("unroll", &q::unroll, {0, 64, 512, 1024})
-      .where("at most 1024 threads",
-             [](five n, five k, five h, five w) { return static_cast<long>(n[2]) * k[2] * h[2] * w[2] <= 1024; }, &q::n,
-             &q::k, &q::h, &q::w)
-      .where("a tile of input and weights fits in shared memory",
-             [](five n, five k, five h, five w, three c, three r, three s) {
-               const auto inside = [](const auto& t) {
-                 long size = 1;
-                 for (std::size_t l = 1; l < t.size(); ++l) size *= t[l];
-                 return size;
-               };
-               const long input = inside(n) * inside(c) * (inside(h) + inside(r) - 1) * (inside(w) + inside(s) - 1);
-               return 4 * (input + inside(k) * inside(c) * inside(r) * inside(s)) <= 49152;
-             },
-             &q::n, &q::k, &q::h, &q::w, &q::c, &q::r, &q::s)
-      .where("at most 128 accumulators in registers",
-             [](five n, five k, five h, five w) {
-               return static_cast<long>(n[3]) * n[4] * k[3] * k[4] * h[3] * h[4] * w[3] * w[4] <= 128;
-             },
-             &q::n, &q::k, &q::h, &q::w);
+      .where(
+          "at most 1024 threads",
+          [](five n, five k, five h, five w) { return static_cast<long>(n[2]) * k[2] * h[2] * w[2] <= 1024; }, &q::n,
+          &q::k, &q::h, &q::w)
+      .where(
+          "a tile of input and weights fits in shared memory",
+          [](five n, five k, five h, five w, three c, three r, three s) {
+            const auto inside = [](const auto& t) {
+              long size = 1;
+              for (std::size_t l = 1; l < t.size(); ++l) size *= t[l];
+              return size;
+            };
+            const long input = inside(n) * inside(c) * (inside(h) + inside(r) - 1) * (inside(w) + inside(s) - 1);
+            return 4 * (input + inside(k) * inside(c) * inside(r) * inside(s)) <= 49152;
+          },
+          &q::n, &q::k, &q::h, &q::w, &q::c, &q::r, &q::s)
+      .where(
+          "at most 128 accumulators in registers",
+          [](five n, five k, five h, five w) {
+            return static_cast<long>(n[3]) * n[4] * k[3] * k[4] * h[3] * h[4] * w[3] * w[4] <= 128;
+          },
+          &q::n, &q::k, &q::h, &q::w);
 }
 
 template <auto Make>

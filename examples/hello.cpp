@@ -26,8 +26,9 @@ int main() {
                          .add("bm", &Blocking::bm, tileseek::powers_of_two(4, n))
                          .add("bn", &Blocking::bn, tileseek::powers_of_two(4, n))
                          .add("bk", &Blocking::bk, tileseek::divisors(n))
-                         .where("a tile of C fits in L1", [](int bm, int bn) { return 4 * bm * bn <= 32 * 1024; },
-                                &Blocking::bm, &Blocking::bn);
+                         .where(
+                             "a tile of C fits in L1", [](int bm, int bn) { return 4 * bm * bn <= 32 * 1024; },
+                             &Blocking::bm, &Blocking::bn);
   const auto timed = [](const Blocking& tile, const tileseek::timing_limits& limits) {
     return tileseek::time([&] { multiply(tile); }, limits);
   };

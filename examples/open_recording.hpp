@@ -20,7 +20,8 @@ inline std::string decompressed(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(path + ": cannot be opened");
   lzma_stream stream = LZMA_STREAM_INIT;
-  if (lzma_stream_decoder(&stream, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK) throw std::runtime_error("liblzma: out of memory");
+  if (lzma_stream_decoder(&stream, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK)
+    throw std::runtime_error("liblzma: out of memory");
   std::string out;
   std::vector<char> in(1 << 16);
   std::vector<char> chunk(1 << 18);
@@ -52,12 +53,13 @@ inline tileseek::replay open_recording(const std::string& path) {
   return tileseek::replay(file, path);
 }
 
-/// "gemm_rtx_3090" for "spaces/hub_mit__gemm_rtx_3090.csv.xz": the part of the file name between a double underscore and the
-/// extension.
+/// "gemm_rtx_3090" for "spaces/hub_mit__gemm_rtx_3090.csv.xz": the part of the file name between a double underscore
+/// and the extension.
 inline std::string recording_name(std::string path) {
   if (const auto slash = path.find_last_of('/'); slash != std::string::npos) path.erase(0, slash + 1);
   for (const char* extension : {".xz", ".csv"})
     if (path.ends_with(extension)) path.erase(path.rfind(extension));
-  if (const auto prefix = path.find("__"); prefix != std::string::npos && prefix + 2 < path.size()) path.erase(0, prefix + 2);
+  if (const auto prefix = path.find("__"); prefix != std::string::npos && prefix + 2 < path.size())
+    path.erase(0, prefix + 2);
   return path;
 }

@@ -1,5 +1,5 @@
-// A measurer of your own: it gets whole batches, so that it can build in parallel, use several devices or a cluster, and it
-// says how each configuration ended. And the loop in your own hands, for programs that cannot give it away.
+// A measurer of your own: it gets whole batches, so that it can build in parallel, use several devices or a cluster,
+// and it says how each configuration ended. And the loop in your own hands, for programs that cannot give it away.
 #include <tileseek/core.hpp>
 
 #include <iostream>

@@ -32,8 +32,8 @@ struct hill_climb {
 };
 static_assert(tileseek::SearchStrategy<hill_climb>);
 
-// The same idea as one would write it on paper: descend to a local minimum, start again elsewhere, end after three descents
-// that found nothing better.
+// The same idea as one would write it on paper: descend to a local minimum, start again elsewhere, end after three
+// descents that found nothing better.
 tileseek::search_routine descend(tileseek::search_context& here) {
   double best = std::numeric_limits<double>::infinity();
   for (int in_vain = 0; in_vain < 3; ++in_vain) {
@@ -63,5 +63,6 @@ int main() {
     return 1e-3 * (1 + std::abs(t.rows - 24) / 24.0 + std::abs(t.columns - 40) / 40.0 + std::abs(t.unroll - 4) / 4.0);
   };
   std::cout << tileseek::tune(space, seconds, {.trials = 300, .seed = 1}, hill_climb{}) << "\n\n"
-            << tileseek::tune(space, seconds, {.trials = 3000, .seed = 1}, tileseek::coroutine_strategy(descend)) << '\n';
+            << tileseek::tune(space, seconds, {.trials = 3000, .seed = 1}, tileseek::coroutine_strategy(descend))
+            << '\n';
 }

@@ -4,8 +4,8 @@
 //   replay --space gemm.csv --strategy dynamic_gradient --option form=published --option n_start=3 --batch 8
 //   replay --list
 //
-// One JSON object a line: the best time in milliseconds after each evaluation (null before the first that ran), and the time
-// the search itself took.
+// One JSON object a line: the best time in milliseconds after each evaluation (null before the first that ran), and the
+// time the search itself took.
 
 #include <charconv>
 #include <cmath>
@@ -99,8 +99,9 @@ int main(int argc, char** argv) {
     for (std::size_t s = 0; s < seeds; ++s) {
       const std::uint64_t seed = first_seed + s;
       const replayed run = replay_run(tileseek::make_strategy(strategy, options), recording, seed, trials, batch);
-      std::string line = "{\"space\": " + json_string(recording_name(space)) + ", \"strategy\": " + json_string(strategy) +
-                         ", \"seed\": " + std::to_string(seed) + ", \"batch\": " + std::to_string(batch) + ", \"best_ms\": [";
+      std::string line = "{\"space\": " + json_string(recording_name(space)) +
+                         ", \"strategy\": " + json_string(strategy) + ", \"seed\": " + std::to_string(seed) +
+                         ", \"batch\": " + std::to_string(batch) + ", \"best_ms\": [";
       for (std::size_t i = 0; i < run.best.size(); ++i) line += (i == 0 ? "" : ", ") + number(run.best[i] * 1000);
       line += "], \"search_seconds\": " + number(run.search_seconds) + "}\n";
       std::cout << line << std::flush;

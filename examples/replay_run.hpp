@@ -1,5 +1,6 @@
 #pragma once
-// One search on a recorded space, as a session would run it: what is asked again is answered from memory and not counted.
+// One search on a recorded space, as a session would run it: what is asked again is answered from memory and not
+// counted.
 
 #include <algorithm>
 #include <chrono>
@@ -13,12 +14,13 @@
 #include <tileseek/search/any_strategy.hpp>
 
 struct replayed {
-  std::vector<double> best;  ///< seconds, after each evaluation of a configuration not evaluated before; infinite before the
-                             ///< first that ran
+  std::vector<double> best;  ///< seconds, after each evaluation of a configuration not evaluated before; infinite
+                             ///< before the first that ran
   double search_seconds = 0;  ///< spent in the strategy
 };
 
-/// Runs the strategy for so many evaluations, or until it ends or has found something that costs no more than `enough` seconds.
+/// Runs the strategy for so many evaluations, or until it ends or has found something that costs no more than `enough`
+/// seconds.
 inline replayed replay_run(tileseek::any_strategy strategy, const tileseek::replay& recording, std::uint64_t seed,
                            std::size_t trials, std::size_t batch, double enough = 0) {
   using clock = std::chrono::steady_clock;

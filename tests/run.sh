@@ -39,8 +39,10 @@ if [ -n "$sanitize" ]; then
   fi
   flags='-fno-sanitize-recover=all -g1'
   # clang 14 cannot compile a coroutine with it ("Cannot represent a difference across sections").
-  [ "$compiler" = g++ ] || flags="$flags -fno-sanitize=function"
-  set -- --buildtype=debug -Ddebug=false -Db_sanitize=address,undefined -Db_lundef=false "-Dcpp_args=$flags" "$@"
+  # Eigen adds offsets to the null pointer of a matrix without columns; what is read out of bounds shows anyway.
+  [ "$compiler" = g++ ] || flags="$flags -fno-sanitize=function,pointer-overflow"
+  set -- --buildtype=debug -Ddebug=false -Db_sanitize=address,undefined -Db_lundef=false -Dxgboost=disabled \
+    "-Dcpp_args=$flags" "$@"
 else
   # Not optimised: the tests compile in half the time, and what is timed (examples, benchmarks) asks for its own level.
   set -- --buildtype=debug -Ddebug=false "$@"

@@ -1,6 +1,6 @@
 #pragma once
-// Everything but the cost models and what needs another library: for .cu files and quick builds. A strategy is named there:
-// tune(space, measurer, options, tileseek::droplet{}).
+// Everything but the cost models and what needs another library: for .cu files and quick builds. A strategy is named
+// there: tune(space, measurer, options, tileseek::droplet{}).
 #include <tileseek/measure.hpp>
 #include <tileseek/report.hpp>
 #include <tileseek/search.hpp>

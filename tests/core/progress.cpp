@@ -10,8 +10,8 @@ using tileseek::stop;
 
 TEST_CASE("every reason to stop has a name of its own") {
   std::set<std::string> names;
-  for (const auto s : {stop::running, stop::trials, stop::seconds, stop::target, stop::stalled, stop::fraction, stop::exhausted,
-                       stop::interrupted, stop::observer})
+  for (const auto s : {stop::running, stop::trials, stop::seconds, stop::target, stop::stalled, stop::fraction,
+                       stop::exhausted, stop::interrupted, stop::observer})
     CHECK(names.insert(tileseek::to_string(s)).second);
   CHECK(tileseek::to_string(stop::running) == std::string("running"));
   CHECK(tileseek::to_string(stop::stalled) == std::string("stalled"));

@@ -59,8 +59,8 @@ TEST_CASE("the interval of the median takes the order statistics of the binomial
     for (std::size_t i = 0; i < n; ++i) v.push_back(static_cast<double>(n - i));
     return tileseek::median_interval(v);
   };
-  // n = 5 covers 1 - 2 / 32; n = 6: 1 - 2 / 64 with the range; n = 10: 2nd and 9th, 1 - 2 * 11 / 1024 (n = 9: 2nd and 8th,
-  // 1 - 2 * 10 / 512); n = 20: 6th and 15th, 95.86 % (tables of the sign test).
+  // n = 5 covers 1 - 2 / 32; n = 6: 1 - 2 / 64 with the range; n = 10: 2nd and 9th, 1 - 2 * 11 / 1024 (n = 9: 2nd and
+  // 8th, 1 - 2 * 10 / 512); n = 20: 6th and 15th, 95.86 % (tables of the sign test).
   CHECK(of(5).range == interval{1, 5});
   CHECK(of(5).coverage == doctest::Approx(0.9375));
   CHECK(of(6).range == interval{1, 6});
@@ -156,8 +156,8 @@ TEST_CASE("Student's t by the incomplete beta function agrees with tables") {
 }
 
 TEST_CASE("Welch's test on hand-computed and on degenerate series") {
-  // Means 2 and 5, variances 1 and 4 of three values each: t = -3 / sqrt(5 / 3) = -2.3238, freedom = 25/9 / (1/18 + 16/18)
-  // = 2.9412. Student's t for 2.9412 degrees: 0.10508 (by quadrature).
+  // Means 2 and 5, variances 1 and 4 of three values each: t = -3 / sqrt(5 / 3) = -2.3238, freedom = 25/9 / (1/18 +
+  // 16/18) = 2.9412. Student's t for 2.9412 degrees: 0.10508 (by quadrature).
   CHECK(p_value({1, 2, 3}, {3, 5, 7}) == doctest::Approx(0.1051).epsilon(2e-3));
   CHECK(p_value({3, 5, 7}, {1, 2, 3}) == p_value({1, 2, 3}, {3, 5, 7}));
   CHECK(p_value({1, 2, 3}, {1, 2, 3}) == 1);

@@ -91,7 +91,10 @@ TEST_CASE("contest: no contestants, no rounds, and an early end") {
   CHECK(none.seconds[0].empty());
   std::vector<std::size_t> asked;
   const auto early = contest(
-      2, 9, random, [](std::size_t) { return measurement{status::ok, {1.0}, {}}; },
+      2, 9, random,
+      [](std::size_t) {
+        return measurement{status::ok, {1.0}, {}};
+      },
       [&](std::size_t rounds) {
         asked.push_back(rounds);
         return rounds < 3;

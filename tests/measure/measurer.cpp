@@ -106,7 +106,8 @@ TEST_CASE("each: seconds become one sample, a measurement stays as it is") {
 }
 
 TEST_CASE("each: what is no time is a failure that says so") {
-  for (const double bad : {-1.0, -1e-9, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double bad :
+       {-1.0, -1e-9, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     const auto m = one([bad](const tile&) { return bad; });
     CAPTURE(bad);
     CHECK(m.outcome == status::run_failed);

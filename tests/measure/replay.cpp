@@ -102,7 +102,8 @@ TEST_CASE("what is wrong with a file is said with its name and line") {
   CHECK(error_of("a,status,time_ms\n1,ok,1,9\n") == "rec.csv:2: 4 columns instead of 3");
   CHECK(error_of("a,status,time_ms\n1x,ok,1\n") == "rec.csv:2: '1x' in column 'a' is not a number");
   CHECK(error_of("a,status,time_ms\nnan,ok,1\n") == "rec.csv:2: 'nan' in column 'a' is not a number");
-  CHECK(error_of("a,status,time_ms\n1,ok,\n").starts_with("rec.csv:2: '' in column 'time_ms' is not a positive number"));
+  CHECK(
+      error_of("a,status,time_ms\n1,ok,\n").starts_with("rec.csv:2: '' in column 'time_ms' is not a positive number"));
   CHECK(error_of("a,status,time_ms\n1,ok,-1\n").starts_with("rec.csv:2: '-1' in column 'time_ms'"));
   CHECK(error_of("a,status,time_ms,cv\n1,ok,1,x\n").starts_with("rec.csv:2: 'x' in column 'cv'"));
   CHECK(error_of("a,status,time_ms\n1,ok,1\n2,ok,1\n1,ok,2\n") == "rec.csv:4: the same configuration as in line 2");

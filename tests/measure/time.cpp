@@ -25,7 +25,9 @@ timing_limits against(double incumbent) {
   return l;
 }
 
-sampling judged(const std::vector<double>& seconds, const timing_limits& l, double spent = 0) { return judge(seconds, l, spent); }
+sampling judged(const std::vector<double>& seconds, const timing_limits& l, double spent = 0) {
+  return judge(seconds, l, spent);
+}
 
 /// Takes samples from a list; fails the test when more are taken than there are.
 tileseek::measurement taken(const std::vector<double>& from, const timing_limits& l) {
@@ -99,7 +101,9 @@ TEST_CASE("take_samples keeps every sample and says why it stopped early") {
   CHECK(slow.note == "fastest of 3 samples is 2.10 x the best");
   const auto late = taken({1.2, 2, 3, 4, 5, 6, 7}, against(1));  // never hopeless: its first sample was close
   CHECK(late.outcome == status::ok);
-  CHECK(taken({not_a_number, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number}, against(1)).seconds.size() == 7);
+  CHECK(taken({not_a_number, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number},
+              against(1))
+            .seconds.size() == 7);
   timing_limits hurried;
   hurried.max_seconds = 1.5;
   CHECK(taken({1, 1}, hurried).seconds.size() == 2);

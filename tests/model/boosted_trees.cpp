@@ -14,7 +14,9 @@ using tileseek::boosted_trees;
 using tileseek::boosted_trees_options;
 
 /// Three plateaus over the first column, a cliff over the second where the first is large; the third is noise.
-double steps(double a, double b) { return (a > 0.3 ? 1.0 : 0.0) + (a > 0.7 ? 3.0 : 0.0) + (a > 0.5 && b > 0.5 ? -2.0 : 0.0); }
+double steps(double a, double b) {
+  return (a > 0.3 ? 1.0 : 0.0) + (a > 0.7 ? 3.0 : 0.0) + (a > 0.5 && b > 0.5 ? -2.0 : 0.0);
+}
 
 struct samples {
   Eigen::MatrixXd x;

@@ -20,7 +20,12 @@ using tileseek::scaled_positions;
 /// i: 12 split over three levels; a power of two; a choice of three; a flag; a constant.
 lattice mixed() {
   const std::vector<double> divisors{1, 2, 3, 4, 6, 12};
-  return lattice({{"i[1]", divisors}, {"i[2]", divisors}, {"vec", {1, 2, 4, 8}}, {"order", {0, 1, 2}, false}, {"flag", {0, 1}, false}, {"one", {5}}},
+  return lattice({{"i[1]", divisors},
+                  {"i[2]", divisors},
+                  {"vec", {1, 2, 4, 8}},
+                  {"order", {0, 1, 2}, false},
+                  {"flag", {0, 1}, false},
+                  {"one", {5}}},
                  {{"i", 12, 0, 3}}, {});
 }
 
@@ -36,11 +41,11 @@ TEST_CASE("positions: the mean of rank and size, the size by logarithm when it s
     REQUIRE(got.size() == expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(expected[i]));
   };
-  check({1, 2, 4, 8, 16}, {0, 0.25, 0.5, 0.75, 1});                     // ranks and logarithms agree
-  check({1, 2, 3}, {0, 0.5, 1});                                        // by size
-  check({1, 2, 16}, {0, (0.5 + 0.25) / 2, 1});                          // by logarithm
-  check({0, 1, 2, 4, 8}, {0, 0.25, 0.5, 0.75, 1});                      // 0 goes where 1/2 would
-  check({0, 5, 10}, {0, 0.5, 1});                                       // the rest spreads by 2: by size
+  check({1, 2, 4, 8, 16}, {0, 0.25, 0.5, 0.75, 1});  // ranks and logarithms agree
+  check({1, 2, 3}, {0, 0.5, 1});                     // by size
+  check({1, 2, 16}, {0, (0.5 + 0.25) / 2, 1});       // by logarithm
+  check({0, 1, 2, 4, 8}, {0, 0.25, 0.5, 0.75, 1});   // 0 goes where 1/2 would
+  check({0, 5, 10}, {0, 0.5, 1});                    // the rest spreads by 2: by size
   check({-8, 0, 8, 64}, {0, (1.0 / 3 + 8.0 / 72) / 2, (2.0 / 3 + 16.0 / 72) / 2, 1});
   check({7}, {0});
   check({}, {});
@@ -85,7 +90,8 @@ TEST_CASE("the columns of each set") {
 
 TEST_CASE("many points are rows of single ones, in order") {
   const lattice space = mixed();
-  for (const auto& options : {feature_options{}, feature_options::for_trees(), feature_options{true, true, true, true, true, true}}) {
+  for (const auto& options :
+       {feature_options{}, feature_options::for_trees(), feature_options{true, true, true, true, true, true}}) {
     const feature_map map(space, options, {{"sum", [](const point& p) { return static_cast<double>(p[0] + p[1]); }}});
     tileseek::rng random(1);
     std::vector<point> points;
@@ -106,7 +112,8 @@ TEST_CASE("features of one's own are scaled to [0, 1], by logarithm when they sp
   for (int i = 0; i < 9; ++i) values.push_back(i);
   const lattice space({{"a", values}}, {}, {});
   const feature_map map(space, only(&feature_options::pairs),
-                        {{"bytes", [](const point& p) { return std::exp2(p[0]); }}, {"linear", [](const point& p) { return 10.0 + p[0]; }},
+                        {{"bytes", [](const point& p) { return std::exp2(p[0]); }},
+                         {"linear", [](const point& p) { return 10.0 + p[0]; }},
                          {"constant", [](const point&) { return 3.0; }}});
   CHECK(map.names() == std::vector<std::string>{"bytes", "linear", "constant"});
   for (int i = 0; i < 9; ++i) {

@@ -39,12 +39,14 @@ std::vector<point> all_of(const lattice& space) {
 
 double seconds(const point& p) {
   if (p[2] == 1 && p[3] == 3) return infinite;
-  const double d = std::pow(p[0] - 3.0, 2) + 0.5 * std::pow(p[1] - 2.0, 2) + (p[2] == 2 ? 0 : 2) + 0.3 * p[0] * p[3] - p[4];
+  const double d =
+      std::pow(p[0] - 3.0, 2) + 0.5 * std::pow(p[1] - 2.0, 2) + (p[2] == 2 ? 0 : 2) + 0.3 * p[0] * p[3] - p[4];
   return 1e-3 * (1.5 + std::exp(0.2 * d));
 }
 
 /// The candidate that a complete evaluation picks.
-std::optional<std::size_t> by_brute_force(const lattice_process& model, const std::vector<point>& points, double kappa) {
+std::optional<std::size_t> by_brute_force(const lattice_process& model, const std::vector<point>& points,
+                                          double kappa) {
   const auto all = model.predict(points);
   std::optional<std::size_t> best;
   double least = infinite;
@@ -60,8 +62,8 @@ std::optional<std::size_t> by_brute_force(const lattice_process& model, const st
 }
 
 /// Both name a candidate with the same bound, up to single precision.
-void check_same(const lattice_process& model, const std::vector<point>& points, double kappa, std::optional<std::size_t> a,
-                std::optional<std::size_t> b) {
+void check_same(const lattice_process& model, const std::vector<point>& points, double kappa,
+                std::optional<std::size_t> a, std::optional<std::size_t> b) {
   REQUIRE(a.has_value() == b.has_value());
   if (!a) return;
   const auto both = model.predict(std::vector<point>{points[*a], points[*b]});

@@ -56,8 +56,8 @@ TEST_CASE("the penalty grows with the noise, and helps") {
 }
 
 TEST_CASE("more terms than samples: both ways of solving agree") {
-  const samples wide = quadratic(9, 1, 4);    // as many terms as samples: solved in the terms
-  const samples less = quadratic(8, 1, 4);    // fewer samples: solved in the samples
+  const samples wide = quadratic(9, 1, 4);  // as many terms as samples: solved in the terms
+  const samples less = quadratic(8, 1, 4);  // fewer samples: solved in the samples
   const samples test = quadratic(20, 0, 5);
   ridge a({.penalty = 0.3});
   a.fit(less.x, less.y);
@@ -102,7 +102,7 @@ TEST_CASE("options: linear alone, and products left out where there would be too
   few.fit(train.x, train.y);
   const Eigen::VectorXd q = few.predict((Eigen::MatrixXd(4, 3) << 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0).finished());
   CHECK(q[3] - q[2] == doctest::Approx(q[1] - q[0]));  // no product
-  ridge flat({.curvature = 1e-6, .penalty = 1});  // squares and products too dear to be used
+  ridge flat({.curvature = 1e-6, .penalty = 1});       // squares and products too dear to be used
   flat.fit(train.x, train.y);
   const Eigen::VectorXd r = flat.predict((Eigen::MatrixXd(3, 3) << 0, 0, 0, 1, 1, 1, 2, 2, 2).finished());
   CHECK(r[2] - r[1] == doctest::Approx(r[1] - r[0]).epsilon(0.01));

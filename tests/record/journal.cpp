@@ -117,7 +117,8 @@ TEST_CASE("a journal that cannot be written ends the run, and is closed") {
   log->fail_at = 3;
   auto o = quiet(10);
   o.log = log;
-  CHECK_THROWS_WITH_AS(static_cast<void>(tune(tiles(), fixture::cost_of, o, tileseek::random{})), "full", std::runtime_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(tune(tiles(), fixture::cost_of, o, tileseek::random{})), "full",
+                       std::runtime_error);
   CHECK(log->events == "open close ");
   CHECK(log->trials.size() == 3);
 }

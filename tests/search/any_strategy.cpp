@@ -47,7 +47,8 @@ TEST_CASE("an empty one says so") {
   any_strategy none;
   rng random;
   CHECK_FALSE(none.has_value());
-  CHECK_THROWS_WITH_AS(static_cast<void>(none.ask(lattice{}, random, 1)), "any_strategy: holds no strategy", std::logic_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(none.ask(lattice{}, random, 1)), "any_strategy: holds no strategy",
+                       std::logic_error);
   none = tileseek::random{};
   CHECK(none.has_value());
   CHECK_EQ(none.ask(lattice{}, random, 1).size(), 1);

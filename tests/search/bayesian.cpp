@@ -51,7 +51,8 @@ struct outcome {
 };
 
 template <class Cost>
-outcome run(bayesian& search, const lattice& space, Cost cost, std::size_t trials, std::size_t batch, std::uint64_t seed) {
+outcome run(bayesian& search, const lattice& space, Cost cost, std::size_t trials, std::size_t batch,
+            std::uint64_t seed) {
   tileseek::rng random(seed);
   outcome out;
   while (out.asked.size() < trials) {
@@ -107,7 +108,8 @@ TEST_CASE("no point is asked twice, and the search ends when all were, listed or
 TEST_CASE("failures do not stall it") {
   const auto space = box({5, 5, 5});
   bayesian search;
-  const auto all = run(search, space, [](const point&) { return std::numeric_limits<double>::infinity(); }, 1000, 4, 1);
+  const auto all = run(
+      search, space, [](const point&) { return std::numeric_limits<double>::infinity(); }, 1000, 4, 1);
   CHECK(all.ended);
   CHECK(all.asked.size() == 125);
   const auto most_fail = [](const point& p) {

@@ -36,14 +36,24 @@ const std::vector<candidate>& strategies() {
       {"exhaustive", [] { return exhaustive{}; }, {.finds_optimum = 0, .idle = 0}},
       {"maximin", [] { return maximin{}; }, {.finds_optimum = 0, .idle = 0}},
       {"droplet", [] { return droplet{}; }, {.finds_optimum = 120, .idle = 0}},
-      {"droplet, published", [] { return droplet{droplet_options::published()}; }, {.exhausts = false, .finds_optimum = 120, .idle = 0}},
-      {"droplet, plain", [] { return droplet{{.from = droplet_start::random, .at_once = 1, .diagonals = 0, .speculate = false}}; }, {.idle = 0}},
+      {"droplet, published",
+       [] { return droplet{droplet_options::published()}; },
+       {.exhausts = false, .finds_optimum = 120, .idle = 0}},
+      {"droplet, plain",
+       [] { return droplet{{.from = droplet_start::random, .at_once = 1, .diagonals = 0, .speculate = false}}; },
+       {.idle = 0}},
       {"annealing", [] { return annealing{}; }, {.idle = 0}},
-      {"variable neighbourhood descent", [] { return local_search{variable_neighbourhood_descent()}; }, {.finds_optimum = 200, .idle = 0}},
-      {"iterated local search", [] { return local_search{iterated_local_search()}; }, {.finds_optimum = 200, .idle = 0}},
+      {"variable neighbourhood descent",
+       [] { return local_search{variable_neighbourhood_descent()}; },
+       {.finds_optimum = 200, .idle = 0}},
+      {"iterated local search",
+       [] { return local_search{iterated_local_search()}; },
+       {.finds_optimum = 200, .idle = 0}},
       {"evolutionary", [] { return evolutionary{}; }, {.idle = 0}},
       {"explore_then", [] { return explore_then<>{}; }, {.finds_optimum = 120, .idle = 0}},
-      {"evolutionary, then local search", [] { return explore_then(evolutionary{}, local_search{}, {.patience = 30}); }, {.idle = 0}},
+      {"evolutionary, then local search",
+       [] { return explore_then(evolutionary{}, local_search{}, {.patience = 30}); },
+       {.idle = 0}},
       {"guided_evolution", [] { return guided_evolution<>{{.population = 32}}; }, {.finds_optimum = 200, .idle = 0}},
   };
   return all;
@@ -123,8 +133,9 @@ TEST_CASE("the suite finds what it looks for") {
   CHECK(contains(failed([] { return infeasible{}; }, none), "asks at most as many feasible points as wanted"));
   CHECK(contains(failed([] { return too_many{}; }, none), "asks at most as many feasible points as wanted"));
   std::uint64_t seed = 0;
-  CHECK_EQ(failed([&] { return self_willed(++seed); }, none),
-           std::vector<std::string>{"the same seed and tells give the same asks", "goes on identically after it was moved"});
+  CHECK_EQ(
+      failed([&] { return self_willed(++seed); }, none),
+      std::vector<std::string>{"the same seed and tells give the same asks", "goes on identically after it was moved"});
   CHECK(contains(failed([] { return endless{}; }, none), "ends when a space is exhausted"));
   CHECK(contains(failed([] { return endless{}; }, none), "ends in a space of one point"));
   CHECK_EQ(failed([] { return forgetful{}; }, none),

@@ -68,7 +68,8 @@ TEST_CASE("a batch is cut to what is asked, and answered in its own order") {
 TEST_CASE("a batch may hold a point twice") {
   std::vector<trial> answers;
   coroutine_strategy s([&](search_context& here) {
-    return [](search_context&, std::vector<trial>& out) -> search_routine { out = co_yield points(1, 1, 2); }(here, answers);
+    return [](search_context&, std::vector<trial>& out) -> search_routine { out = co_yield points(1, 1, 2); }(here,
+                                                                                                              answers);
   });
   rng random;
   CHECK_EQ(s.ask(line(), random, 3), points(1, 1, 2));

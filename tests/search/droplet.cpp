@@ -120,7 +120,7 @@ TEST_CASE("a move must be significant where there are samples to tell") {
   CHECK_EQ(goes_on_from(0.05, {1.0, 1.2, 0.8}, {0.99, 1.19, 0.79}), 10);
   CHECK_EQ(goes_on_from(1, {1.0, 1.2, 0.8}, {0.99, 1.19, 0.79}), 11);
   CHECK_EQ(goes_on_from(0.05, {1.0, 1.01, 0.99}, {0.9, 0.91, 0.89}), 11);
-  CHECK_EQ(goes_on_from(0.05, {1}, {0.99}), 11);                    // nothing to test with
+  CHECK_EQ(goes_on_from(0.05, {1}, {0.99}), 11);                       // nothing to test with
   CHECK_EQ(goes_on_from(0.05, {1, 1, 1}, {0.999, 0.999, 0.999}), 11);  // no variance: not a number elsewhere
   CHECK_EQ(goes_on_from(0.05, {1, 1, 1}, {1, 1, 1}), 10);
 }
@@ -226,13 +226,15 @@ TEST_CASE("it needs fewer evaluations than random search to come within 5 %") {
     if (l.name == "ridged" || l.name == "choices") continue;  // what coordinate descent is not for
     std::vector<std::size_t> mine;
     std::vector<std::size_t> random;
-    for (std::uint64_t seed = 1; seed <= 21; ++seed) {
-      mine.push_back(testing::minimise(droplet{}, l, 3000, seed).evaluations_to(1.05 * l.best_cost));
-      random.push_back(testing::minimise(tileseek::random{}, l, 3000, seed).evaluations_to(1.05 * l.best_cost));
+    for (std::uint64_t seed = 1; seed <= 11; ++seed) {
+      mine.push_back(
+          testing::minimise(droplet{}, l, 3000, seed, 1, 1.05 * l.best_cost).evaluations_to(1.05 * l.best_cost));
+      random.push_back(testing::minimise(tileseek::random{}, l, 3000, seed, 1, 1.05 * l.best_cost)
+                           .evaluations_to(1.05 * l.best_cost));
     }
     std::sort(mine.begin(), mine.end());
     std::sort(random.begin(), random.end());
-    CHECK_LT(mine[10], random[10]);
+    CHECK_LT(mine[5], random[5]);
   }
 }
 
@@ -250,7 +252,8 @@ TEST_CASE("options out of range are refused by name") {
   o.start = point{1, 99};
   droplet s(o);
   rng random;
-  CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(testing::convex(2, 5).space, random, 1)), doctest::Contains("'start'"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(testing::convex(2, 5).space, random, 1)), doctest::Contains("'start'"),
+                       std::invalid_argument);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ TEST_CASE("what was told is left out, also when it comes later") {
   std::size_t asked = s.ask(on.space, random, 4).size();
   const trial late[] = {{*on.space.unrank(20), {}}};
   s.tell(on.space, late);
-  for (auto batch = s.ask(on.space, random, 4); !batch.empty(); batch = s.ask(on.space, random, 4)) asked += batch.size();
+  for (auto batch = s.ask(on.space, random, 4); !batch.empty(); batch = s.ask(on.space, random, 4))
+    asked += batch.size();
   CHECK_EQ(asked, 22);
 }
 

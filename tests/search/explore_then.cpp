@@ -150,15 +150,19 @@ TEST_CASE("a start chosen among several points saves evaluations") {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       droplet_options o;
       o.from = droplet_start::random;
-      with += static_cast<double>(std::min<std::size_t>(1000, testing::minimise(explore_then<>{}, l, 1000, seed).evaluations_to(1.1 * l.best_cost)));
-      without += static_cast<double>(std::min<std::size_t>(1000, testing::minimise(droplet{o}, l, 1000, seed).evaluations_to(1.1 * l.best_cost)));
+      with += static_cast<double>(std::min<std::size_t>(
+          1000, testing::minimise(explore_then<>{}, l, 1000, seed).evaluations_to(1.1 * l.best_cost)));
+      without += static_cast<double>(
+          std::min<std::size_t>(1000, testing::minimise(droplet{o}, l, 1000, seed).evaluations_to(1.1 * l.best_cost)));
     }
   CHECK_LT(with, without);
 }
 
 TEST_CASE("options out of range are refused by name") {
-  CHECK_THROWS_WITH_AS(explore_then<>({.explore = 0}), doctest::Contains("explore_then: option 'explore' is 0"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(explore_then<>({.explore_again = 0}), doctest::Contains("'explore_again'"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(explore_then<>({.explore = 0}), doctest::Contains("explore_then: option 'explore' is 0"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(explore_then<>({.explore_again = 0}), doctest::Contains("'explore_again'"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(explore_then<>({.best = 0}), doctest::Contains("'best'"), std::invalid_argument);
 }
 

@@ -32,31 +32,43 @@ space<blocking> of_struct() {
   using b = blocking;
   return space<b>{}
       .add("bm", &b::bm, tileseek::powers_of_two(8, 64))
-      .add("bn", &b::bn, [](int bm) { return tileseek::divisors(bm); }, &b::bm)
+      .add(
+          "bn", &b::bn, [](int bm) { return tileseek::divisors(bm); }, &b::bm)
       .add("scale", &b::scale, {0.5, 1.5})
       .add("order", &b::order, {"ijk", "kij", "jki"})
       .add("pack", &b::pack, {false, true})
       .tile("k", &b::k, 64)
-      .where("fits", [](int bm, int bn) { return bm * bn <= 1024; }, &b::bm, &b::bn)
-      .where("order", [](const std::string& o, bool pack) { return pack || o != "kij"; }, &b::order, &b::pack)
-      .where("deep", [](std::array<int, 3> k, double s) { return k[1] * s <= 8; }, &b::k, &b::scale)
-      .where("inner", [](int k, int bm) { return k <= bm; }, tileseek::inclusive(&b::k, 1), &b::bm)
-      .where("outer", [](int k) { return k >= 2; }, tileseek::factor(&b::k, 0));
+      .where(
+          "fits", [](int bm, int bn) { return bm * bn <= 1024; }, &b::bm, &b::bn)
+      .where(
+          "order", [](const std::string& o, bool pack) { return pack || o != "kij"; }, &b::order, &b::pack)
+      .where(
+          "deep", [](std::array<int, 3> k, double s) { return k[1] * s <= 8; }, &b::k, &b::scale)
+      .where(
+          "inner", [](int k, int bm) { return k <= bm; }, tileseek::inclusive(&b::k, 1), &b::bm)
+      .where(
+          "outer", [](int k) { return k >= 2; }, tileseek::factor(&b::k, 0));
 }
 
 space<configuration> of_names() {
   return space<configuration>{}
       .add("bm", tileseek::powers_of_two(8, 64))
-      .add("bn", [](int bm) { return tileseek::divisors(bm); }, "bm")
+      .add(
+          "bn", [](int bm) { return tileseek::divisors(bm); }, "bm")
       .add("scale", {0.5, 1.5})
       .add("order", {"ijk", "kij", "jki"})
       .add("pack", {false, true})
       .tile("k", 64, 3)
-      .where("fits", [](int bm, int bn) { return bm * bn <= 1024; }, "bm", "bn")
-      .where("order", [](const std::string& o, bool pack) { return pack || o != "kij"; }, "order", "pack")
-      .where("deep", [](const factors& k, double s) { return static_cast<double>(k[1]) * s <= 8; }, "k", "scale")
-      .where("inner", [](int k, int bm) { return k <= bm; }, tileseek::inclusive("k", 1), "bm")
-      .where("outer", [](int k) { return k >= 2; }, tileseek::factor("k", 0));
+      .where(
+          "fits", [](int bm, int bn) { return bm * bn <= 1024; }, "bm", "bn")
+      .where(
+          "order", [](const std::string& o, bool pack) { return pack || o != "kij"; }, "order", "pack")
+      .where(
+          "deep", [](const factors& k, double s) { return static_cast<double>(k[1]) * s <= 8; }, "k", "scale")
+      .where(
+          "inner", [](int k, int bm) { return k <= bm; }, tileseek::inclusive("k", 1), "bm")
+      .where(
+          "outer", [](int k) { return k >= 2; }, tileseek::factor("k", 0));
 }
 
 }  // namespace
@@ -113,7 +125,8 @@ TEST_CASE("a configuration that names only some parameters is completed by the n
 }
 
 TEST_CASE("values of several kinds under one name have no order") {
-  const auto s = space<configuration>{}.add("a", {1, 0.5, 2}).add("b", {value(1), value("auto")}).add("c", {true, false});
+  const auto s =
+      space<configuration>{}.add("a", {1, 0.5, 2}).add("b", {value(1), value("auto")}).add("c", {true, false});
   CHECK(s.size() == 12);
   CHECK(s.lattice().axis(0).ordered);
   CHECK(s.lattice().axis(0).values == std::vector<double>{0.5, 1, 2});
@@ -134,14 +147,24 @@ TEST_CASE("errors of named spaces name the thing") {
   const auto base = [] { return space<configuration>{}.add("bm", {1, 2}).tile("k", 8, 2); };
   CHECK(message([&] { base().add("bm", {3}); }) == "space: parameter 'bm' is declared twice");
   CHECK(message([&] { base().add("", {3}); }) == "space: a parameter without a name");
-  CHECK(message([&] { base().where("bad", [](int) { return true; }, "bn"); }) ==
-        "space: rule 'bad' reads 'bn', which is no parameter; add it before what reads it (there are: bm, k)");
-  CHECK(message([&] { base().add("x", [](int) { return tileseek::values({1}); }, "y"); }) ==
-        "space: the domain of parameter 'x' reads 'y', which is no parameter; add it before what reads it (there are: bm, k)");
-  CHECK(message([&] { base().where("bad", [](int) { return true; }, tileseek::factor("bm", 0)); }) ==
-        "space: rule 'bad' reads a level of parameter 'bm', which is no tile axis");
-  CHECK(message([&] { base().where("bad", [](int) { return true; }, tileseek::factor("k", 2)); }) ==
-        "space: rule 'bad' reads level 2 of tile axis 'k', whose levels are 0 to 1");
+  CHECK(message([&] {
+          base().where(
+              "bad", [](int) { return true; }, "bn");
+        }) == "space: rule 'bad' reads 'bn', which is no parameter; add it before what reads it (there are: bm, k)");
+  CHECK(message([&] {
+          base().add(
+              "x", [](int) { return tileseek::values({1}); }, "y");
+        }) ==
+        "space: the domain of parameter 'x' reads 'y', which is no parameter; add it before what reads it (there are: "
+        "bm, k)");
+  CHECK(message([&] {
+          base().where(
+              "bad", [](int) { return true; }, tileseek::factor("bm", 0));
+        }) == "space: rule 'bad' reads a level of parameter 'bm', which is no tile axis");
+  CHECK(message([&] {
+          base().where(
+              "bad", [](int) { return true; }, tileseek::factor("k", 2));
+        }) == "space: rule 'bad' reads level 2 of tile axis 'k', whose levels are 0 to 1");
   CHECK(message([&] { base().tile("j", 0, 2); }) == "space: tile axis 'j' has extent 0, below 1");
   CHECK(message([&] { base().tile("j", 4, 0); }) == "space: tile axis 'j' has no levels");
   CHECK(message([&] { base().tile("j", std::int64_t{1} << 60, 2); }) ==

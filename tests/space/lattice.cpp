@@ -39,8 +39,8 @@ coordinate choice(std::string name, int extent) {
   return c;
 }
 
-void add_tile(std::vector<coordinate>& axes, std::vector<tile_axis>& tiles, const std::string& name, std::int64_t extent,
-              std::size_t levels) {
+void add_tile(std::vector<coordinate>& axes, std::vector<tile_axis>& tiles, const std::string& name,
+              std::int64_t extent, std::size_t levels) {
   tiles.push_back({name, extent, axes.size(), levels});
   const auto of = tileseek::divisors(extent).values;
   for (std::size_t l = 1; l < levels; ++l)
@@ -53,7 +53,9 @@ struct definition {
   std::vector<tile_axis> tiles;
   std::vector<lattice_rule> rules;
 
-  [[nodiscard]] double value(const point& p, std::size_t d) const { return axes[d].values[static_cast<std::size_t>(p[d])]; }
+  [[nodiscard]] double value(const point& p, std::size_t d) const {
+    return axes[d].values[static_cast<std::size_t>(p[d])];
+  }
   [[nodiscard]] int extent(std::size_t d) const { return static_cast<int>(axes[d].values.size()); }
 
   [[nodiscard]] bool feasible(const point& p) const {
@@ -83,7 +85,8 @@ struct definition {
       if (view == tile_view::factor || d < t.first || d + 1 >= t.first + t.levels) continue;
       double product = 1;
       for (std::size_t e = d; e + 1 < t.first + t.levels; ++e) product *= value(p, e);
-      return static_cast<double>(std::find(axes[d].values.begin(), axes[d].values.end(), product) - axes[d].values.begin());
+      return static_cast<double>(std::find(axes[d].values.begin(), axes[d].values.end(), product) -
+                                 axes[d].values.begin());
     }
     return p[d];
   }
@@ -179,7 +182,8 @@ definition random_definition(rng& random, double most) {
   return made;
 }
 
-/// Whether a statistic of the chi-square distribution is beyond its 99.9 % quantile (Wilson and Hilferty's approximation).
+/// Whether a statistic of the chi-square distribution is beyond its 99.9 % quantile (Wilson and Hilferty's
+/// approximation).
 bool improbable(double chi_square, double freedom) {
   const double a = 2 / (9 * freedom);
   return chi_square > freedom * std::pow(1 - a + 3.09 * std::sqrt(a), 3);
@@ -357,9 +361,9 @@ TEST_CASE("a single group of more than 2^64 points is sampled uniformly and esti
   std::vector<lattice_rule> rules;
   for (std::size_t d = 0; d < 40; ++d) axes.push_back(numbers("x" + std::to_string(d), d % 2 == 0 ? 10 : 2));
   for (std::size_t d = 0; d + 2 < 40; d += 2)  // x[d + 1] is the parity so far
-    rules.push_back({"parity " + std::to_string(d),
-                     {d + 1, d + 2, d + 3},
-                     [d](const int* p) { return p[d + 3] == (p[d + 1] + p[d + 2]) % 2; }});
+    rules.push_back({"parity " + std::to_string(d), {d + 1, d + 2, d + 3}, [d](const int* p) {
+                       return p[d + 3] == (p[d + 1] + p[d + 2]) % 2;
+                     }});
   rules.push_back({"starts", {0, 1}, [](const int* p) { return p[1] == p[0] % 2; }});
   rules.push_back({"ends even", {39}, [](const int* p) { return p[39] == 0; }});
   const lattice l(axes, {}, rules);
@@ -424,7 +428,9 @@ TEST_CASE("rules over inclusive tile sizes agree with the same rules over single
       return product;
     };
     const auto fits = [](double i, double inner, double j, int u) { return i * j + inner * u <= 40; };
-    lattice_rule r{"fits", {0, 1, 2, 3, 4, 5}, [=](const int* p) { return fits(size(p, 0, 3), size(p, 1, 2), size(p, 3, 5), p[5]); }};
+    lattice_rule r{"fits", {0, 1, 2, 3, 4, 5}, [=](const int* p) {
+                     return fits(size(p, 0, 3), size(p, 1, 2), size(p, 3, 5), p[5]);
+                   }};
     made.rules.push_back(r);
     made.rules.push_back({"odd", {2, 3}, [](const int* p) { return (p[2] + p[3]) % 3 != 1; }});
     const auto all = made.all();
@@ -459,7 +465,8 @@ TEST_CASE("a space with three rules over all tile axes of a convolution is count
     lattice_rule r;
     r.why = why;
     for (const auto& t : terms)
-      for (std::size_t d = t.coordinate; d < (t.inclusive ? (t.coordinate / 4 + 1) * 4 : t.coordinate + 1) && d < 16; ++d)
+      for (std::size_t d = t.coordinate; d < (t.inclusive ? (t.coordinate / 4 + 1) * 4 : t.coordinate + 1) && d < 16;
+           ++d)
         r.coordinates.push_back(d);
     for (const auto& t : terms)
       if (t.coordinate >= 16) r.coordinates.push_back(t.coordinate), r.coordinates.push_back(t.coordinate + 1);
@@ -492,8 +499,8 @@ TEST_CASE("a space with three rules over all tile axes of a convolution is count
     return x;
   };
   rule("threads", {{1, false}, {5, false}, {9, false}, {13, false}}, [=](const auto& v) { return product(v) <= 256; });
-  rule("shared memory",
-       {{1, true}, {5, true}, {9, true}, {13, true}, {16, true}, {18, true}, {20, true}}, [](const auto& v) {
+  rule("shared memory", {{1, true}, {5, true}, {9, true}, {13, true}, {16, true}, {18, true}, {20, true}},
+       [](const auto& v) {
          const double input = v[0] * v[4] * (v[2] + v[5] - 1) * (v[3] + v[6] - 1);
          return 4 * (input + v[1] * v[4] * v[5] * v[6]) <= 16384;
        });
@@ -523,9 +530,10 @@ TEST_CASE("a rule that hardly any point obeys is built in with more work instead
   // One point of 10^6 obeys; 100 steps are not enough, 1600 times as many are not allowed, 16 times are.
   std::vector<coordinate> axes;
   for (int d = 0; d < 6; ++d) axes.push_back(numbers("x" + std::to_string(d), 10));
-  const std::vector<lattice_rule> rules{{"is 271828", {0, 1, 2, 3, 4, 5}, [](const int* p) {
-                                           return ((((p[0] * 10 + p[1]) * 10 + p[2]) * 10 + p[3]) * 10 + p[4]) * 10 + p[5] == 271828;
-                                         }}};
+  const std::vector<lattice_rule> rules{
+      {"is 271828", {0, 1, 2, 3, 4, 5}, [](const int* p) {
+         return ((((p[0] * 10 + p[1]) * 10 + p[2]) * 10 + p[3]) * 10 + p[4]) * 10 + p[5] == 271828;
+       }}};
   const lattice l(axes, {}, rules, 200'000);
   REQUIRE(l.counted());
   CHECK(l.size() == 1);
@@ -580,8 +588,8 @@ TEST_CASE("a relaxed space whose near points are all refused still gives a feasi
 }
 
 TEST_CASE("rules over different parameters are rejected independently") {
-  // Each is obeyed by one of 1000; both by one of a million: redrawing everything until both hold would take 500 times as
-  // long as redrawing one.
+  // Each is obeyed by one of 1000; both by one of a million: redrawing everything until both hold would take 500 times
+  // as long as redrawing one.
   std::vector<coordinate> axes;
   for (int d = 0; d < 6; ++d) axes.push_back(numbers("x" + std::to_string(d), 10));
   int calls = 0;
@@ -619,7 +627,8 @@ TEST_CASE("errors name what is wrong") {
     return message_of(d);
   };
   CHECK(with({{"never", {1}, [](const int*) { return false; }}}) == "space: rule 'never' removes every configuration");
-  CHECK(with({{"constant", {}, [](const int*) { return false; }}}) == "space: rule 'constant' removes every configuration");
+  CHECK(with({{"constant", {}, [](const int*) { return false; }}}) ==
+        "space: rule 'constant' removes every configuration");
   CHECK(with({{"constant", {}, [](const int*) { return true; }}}).empty());
   // Only the guilty are named, with what they read.
   CHECK(with({{"harmless", {0, 2}, [](const int* p) { return p[0] + p[2] < 6; }},
@@ -627,7 +636,8 @@ TEST_CASE("errors name what is wrong") {
               {"large", {1}, [](const int* p) { return p[1] > 2; }}}) ==
         "space: rules 'small' and 'large' together leave no configuration of 'a', 'b'");
   CHECK(with({{"stray", {7}, [](const int*) { return true; }}}) == "space: rule 'stray' reads an unknown coordinate");
-  CHECK(with({{"termless", {0}, [](const int*) { return true; }, {{0, false}}, {}}}) == "space: rule 'termless' has terms but no scan");
+  CHECK(with({{"termless", {0}, [](const int*) { return true; }, {{0, false}}, {}}}) ==
+        "space: rule 'termless' has terms but no scan");
   made.axes[1].values.clear();
   CHECK(with({}) == "space: parameter 'b' has no values");
   made.axes[1].values = {1, std::numeric_limits<double>::quiet_NaN()};

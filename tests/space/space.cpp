@@ -31,9 +31,15 @@ space<dedispersion> dedispersion_space() {
       .add("tile_stride_x", &d::tile_stride_x, {0, 1})
       .add("tile_stride_y", &d::tile_stride_y, {0, 1})
       .add("loop_unroll_factor_channel", &d::loop_unroll_factor_channel, {0})
-      .where("32 to 1024 threads", [](int x, int y) { return 32 <= x * y && x * y <= 1024; }, &d::block_size_x, &d::block_size_y)
-      .where("a stride needs a tile in x", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_x, &d::tile_stride_x)
-      .where("a stride needs a tile in y", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_y, &d::tile_stride_y);
+      .where(
+          "32 to 1024 threads", [](int x, int y) { return 32 <= x * y && x * y <= 1024; }, &d::block_size_x,
+          &d::block_size_y)
+      .where(
+          "a stride needs a tile in x", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_x,
+          &d::tile_stride_x)
+      .where(
+          "a stride needs a tile in y", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_y,
+          &d::tile_stride_y);
 }
 
 struct hotspot {
@@ -53,15 +59,20 @@ space<hotspot> hotspot_space() {
       .add("temporal_tiling_factor", &h::temporal_tiling_factor, tileseek::range(1, 10))
       .add("loop_unroll_factor_t", &h::loop_unroll_factor_t, tileseek::range(1, 10))
       .add("sh_power", &h::sh_power, {0, 1})
-      .where("at least a warp", [](int x, int y) { return x * y >= 32; }, &h::block_size_x, &h::block_size_y)
-      .where("unrolling divides the time tile", [](int t, int u) { return t % u == 0; }, &h::temporal_tiling_factor,
-             &h::loop_unroll_factor_t)
-      .where("at most 1024 threads", [](int x, int y) { return x * y <= 1024; }, &h::block_size_x, &h::block_size_y)
-      .where("shared memory of a block",
-             [](int bx, int tx, int t, int by, int ty, int s) {
-               return (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 <= 49152;
-             },
-             &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y, &h::tile_size_y, &h::sh_power);
+      .where(
+          "at least a warp", [](int x, int y) { return x * y >= 32; }, &h::block_size_x, &h::block_size_y)
+      .where(
+          "unrolling divides the time tile", [](int t, int u) { return t % u == 0; }, &h::temporal_tiling_factor,
+          &h::loop_unroll_factor_t)
+      .where(
+          "at most 1024 threads", [](int x, int y) { return x * y <= 1024; }, &h::block_size_x, &h::block_size_y)
+      .where(
+          "shared memory of a block",
+          [](int bx, int tx, int t, int by, int ty, int s) {
+            return (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 <= 49152;
+          },
+          &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y, &h::tile_size_y,
+          &h::sh_power);
 }
 
 }  // namespace
@@ -77,12 +88,13 @@ TEST_CASE("hotspot has 82,984 configurations, and 349,853 with the blocks per mu
   auto s = hotspot_space();
   CHECK(s.size() == 82984);
   s.add("blocks_per_sm", &h::blocks_per_sm, tileseek::range(0, 4))
-      .where("shared memory of a multiprocessor",
-             [](int b, int bx, int tx, int t, int by, int ty, int p) {
-               return b == 0 || (bx * tx + t * 2) * (by * ty + t * 2) * (2 + p) * 4 * b <= 102400;
-             },
-             &h::blocks_per_sm, &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y,
-             &h::tile_size_y, &h::sh_power);
+      .where(
+          "shared memory of a multiprocessor",
+          [](int b, int bx, int tx, int t, int by, int ty, int p) {
+            return b == 0 || (bx * tx + t * 2) * (by * ty + t * 2) * (2 + p) * 4 * b <= 102400;
+          },
+          &h::blocks_per_sm, &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y,
+          &h::tile_size_y, &h::sh_power);
   CHECK(s.size() == 349853);
 }
 
@@ -121,18 +133,21 @@ std::string message(const Make& make) {
 
 TEST_CASE("parameters of all types are set, found and shown") {
   using k = kernel;
-  const auto s = space<k>{}
-                     .add("a", &k::a, tileseek::range(1, 5))
-                     .add("small", &k::small, tileseek::values({-128, 127}))
-                     .add("natural", &k::natural, {1U, 4000000000U})
-                     .add("real", &k::real, tileseek::values({0.1, 0.5}))
-                     .add("flag", &k::flag, {true, false})
-                     .add("text", &k::text, {"x", "y"})
-                     .add("form", &k::form, {layout::nhwc, layout::nchw})
-                     .add("anonymous", &k::anonymous, tileseek::choice({plain::one, plain::zero}))
-                     .tile("tile", &k::tile, 12)
-                     .where("flags", [](bool f, const std::string& t) { return f || t == "x"; }, &k::flag, &k::text)
-                     .where("forms", [](layout l, plain p) { return l == layout::nchw || p == plain::one; }, &k::form, &k::anonymous);
+  const auto s =
+      space<k>{}
+          .add("a", &k::a, tileseek::range(1, 5))
+          .add("small", &k::small, tileseek::values({-128, 127}))
+          .add("natural", &k::natural, {1U, 4000000000U})
+          .add("real", &k::real, tileseek::values({0.1, 0.5}))
+          .add("flag", &k::flag, {true, false})
+          .add("text", &k::text, {"x", "y"})
+          .add("form", &k::form, {layout::nhwc, layout::nchw})
+          .add("anonymous", &k::anonymous, tileseek::choice({plain::one, plain::zero}))
+          .tile("tile", &k::tile, 12)
+          .where(
+              "flags", [](bool f, const std::string& t) { return f || t == "x"; }, &k::flag, &k::text)
+          .where(
+              "forms", [](layout l, plain p) { return l == layout::nchw || p == plain::one; }, &k::form, &k::anonymous);
   CHECK(s.size() == 5 * 2 * 2 * 2 * 3 * 3 * 18);
   std::uint64_t visited = 0;
   std::set<std::string> seen;
@@ -174,7 +189,8 @@ TEST_CASE("the default configuration is the untuned one, or the nearest that the
   auto s = space<k>{}.add("a", &k::a, tileseek::range(1, 9)).add("b", &k::b, tileseek::range(1, 9));
   CHECK(s.default_configuration().a == 3);
   CHECK(s.default_configuration().b == 2);
-  s.where("far", [](int a, int b) { return a + b >= 8 && b <= 2; }, &k::a, &k::b);
+  s.where(
+      "far", [](int a, int b) { return a + b >= 8 && b <= 2; }, &k::a, &k::b);
   CHECK(s.default_configuration().a == 6);
   CHECK(s.default_configuration().b == 2);
   k start;
@@ -189,15 +205,22 @@ TEST_CASE("a computed domain depends on earlier parameters and on the rules betw
   using k = kernel;
   const auto s = space<k>{}
                      .add("a", &k::a, tileseek::range(1, 12))
-                     .where("even", [](int a) { return a % 2 == 0; }, &k::a)
-                     .add("b", &k::b, [](int a) {
-                       REQUIRE(a % 2 == 0);  // what the rules forbid is not asked for
-                       return tileseek::divisors(a);
-                     }, &k::a)
+                     .where(
+                         "even", [](int a) { return a % 2 == 0; }, &k::a)
+                     .add(
+                         "b", &k::b,
+                         [](int a) {
+                           REQUIRE(a % 2 == 0);  // what the rules forbid is not asked for
+                           return tileseek::divisors(a);
+                         },
+                         &k::a)
                      .tile("tile", &k::tile, 8)
-                     .add("natural", &k::natural, [](int b, std::array<int, 3> t) {
-                       return b == 12 ? tileseek::values(std::vector<int>{}) : tileseek::range(1, t[1]);
-                     }, &k::b, &k::tile);
+                     .add(
+                         "natural", &k::natural,
+                         [](int b, std::array<int, 3> t) {
+                           return b == 12 ? tileseek::values(std::vector<int>{}) : tileseek::range(1, t[1]);
+                         },
+                         &k::b, &k::tile);
   std::uint64_t expected = 0;
   for (int a = 2; a <= 12; a += 2)
     for (int b = 1; b <= a; ++b)
@@ -235,13 +258,18 @@ TEST_CASE("rules over levels and over arrays of a tile axis are the same rule") 
   using k = kernel;
   const auto base = [] { return space<k>{}.tile("tile", &k::tile, 48).add("a", &k::a, tileseek::range(1, 8)); };
   const auto levels = base()
-                          .where("1", [](int f, int a) { return f >= a; }, tileseek::factor(&k::tile, 0), &k::a)
-                          .where("2", [](int s, int f) { return s <= 12 && f != 3; }, tileseek::inclusive(&k::tile, 1),
-                                 tileseek::factor(&k::tile, 2))
-                          .where("3", [](int all) { return all == 48; }, tileseek::inclusive(&k::tile, 0));
+                          .where(
+                              "1", [](int f, int a) { return f >= a; }, tileseek::factor(&k::tile, 0), &k::a)
+                          .where(
+                              "2", [](int s, int f) { return s <= 12 && f != 3; }, tileseek::inclusive(&k::tile, 1),
+                              tileseek::factor(&k::tile, 2))
+                          .where(
+                              "3", [](int all) { return all == 48; }, tileseek::inclusive(&k::tile, 0));
   const auto arrays = base()
-                          .where("1", [](std::array<int, 3> t, int a) { return t[0] >= a; }, &k::tile, &k::a)
-                          .where("2", [](std::array<int, 3> t) { return t[1] * t[2] <= 12 && t[2] != 3; }, &k::tile);
+                          .where(
+                              "1", [](std::array<int, 3> t, int a) { return t[0] >= a; }, &k::tile, &k::a)
+                          .where(
+                              "2", [](std::array<int, 3> t) { return t[1] * t[2] <= 12 && t[2] != 3; }, &k::tile);
   CHECK(levels.size() == arrays.size());
   levels.for_each([&](const k& c) { CHECK(arrays.contains(c)); });
 }
@@ -250,7 +278,8 @@ TEST_CASE("duplicate values count once, whatever order they are given in") {
   using k = kernel;
   CHECK(space<k>{}.add("a", &k::a, {4, 1, 4, 2, 1}).size() == 3);
   CHECK(space<k>{}.add("a", &k::a, {4, 1, 4, 2, 1}).lattice().axis(0).values == std::vector<double>{1, 2, 4});
-  CHECK(space<k>{}.add("text", &k::text, {"y", "x", "y"}).lattice().axis(0).labels == std::vector<std::string>{"y", "x"});
+  CHECK(space<k>{}.add("text", &k::text, {"y", "x", "y"}).lattice().axis(0).labels ==
+        std::vector<std::string>{"y", "x"});
   CHECK(space<k>{}.add("flag", &k::flag, {true, true}).size() == 1);
   CHECK(space<k>{}.size() == 1);
 }
@@ -263,8 +292,10 @@ TEST_CASE("errors name what is wrong with a space") {
   CHECK(message([&] { base().add("", &k::b, {1}); }) == "space: a parameter without a name");
   CHECK(message([&] { base().add("b", &k::b, tileseek::range(5, 1)); }) == "space: parameter 'b' has no values");
   CHECK(message([&] { base().add("b", &k::b, std::initializer_list<int>{}); }) == "space: parameter 'b' has no values");
-  CHECK(message([&] { base().add("b", &k::b, [](int) { return tileseek::range(5, 1); }, &k::a); }) ==
-        "space: parameter 'b' has no values");
+  CHECK(message([&] {
+          base().add(
+              "b", &k::b, [](int) { return tileseek::range(5, 1); }, &k::a);
+        }) == "space: parameter 'b' has no values");
   CHECK(message([&] { base().add("real", &k::real, {std::nanf("")}); }).find("not a number") != std::string::npos);
   CHECK(message([&] { base().add("real", &k::real, tileseek::choice({std::nanf("")})); }) ==
         "space: a value of parameter 'real' is not a number");
@@ -278,23 +309,34 @@ TEST_CASE("errors name what is wrong with a space") {
         "space: value 1e+300 of parameter 'b' does not fit the member's type");
   CHECK(message([&] { base().add("real", &k::real, tileseek::values({1e300})); }) ==
         "space: value 1e+300 of parameter 'real' does not fit the member's type");
-  CHECK(message([&] { base().add("b", &k::b, [](int a) { return tileseek::values({a * 0.5}); }, &k::a); }) ==
-        "space: value 0.5 of parameter 'b' does not fit the member's type");
+  CHECK(message([&] {
+          base().add(
+              "b", &k::b, [](int a) { return tileseek::values({a * 0.5}); }, &k::a);
+        }) == "space: value 0.5 of parameter 'b' does not fit the member's type");
   CHECK(message([&] { base().tile("tile", &k::tile, 0); }) == "space: tile axis 'tile' has extent 0, below 1");
   CHECK(message([&] { base().tile("tiny", &k::tiny, 256); }) ==
         "space: tile axis 'tiny' has extent 256, which its factors can't hold");
-  CHECK(message([&] { base().where("stray", [](int b) { return b > 0; }, &k::b); }) ==
-        "space: rule 'stray' reads a member that is no parameter; add it before what reads it (there are: a)");
-  CHECK(message([&] { (void)base().where("never", [](int) { return false; }, &k::a).size(); }) ==
-        "space: rule 'never' removes every configuration");
+  CHECK(message([&] {
+          base().where(
+              "stray", [](int b) { return b > 0; }, &k::b);
+        }) == "space: rule 'stray' reads a member that is no parameter; add it before what reads it (there are: a)");
+  CHECK(message([&] {
+          (void)base()
+              .where(
+                  "never", [](int) { return false; }, &k::a)
+              .size();
+        }) == "space: rule 'never' removes every configuration");
   CHECK(message([&] { (void)base().where("never", [](const k&) { return false; }).size(); }) ==
         "space: rule 'never' removes every configuration");
   CHECK(message([&] {
           (void)base()
               .add("b", &k::b, {1, 2, 3})
-              .where("fine", [](int a, int b) { return a != b; }, &k::a, &k::b)
-              .where("less", [](int a, int b) { return a < b; }, &k::a, &k::b)
-              .where("more", [](int a, int b) { return a > b; }, &k::a, &k::b)
+              .where(
+                  "fine", [](int a, int b) { return a != b; }, &k::a, &k::b)
+              .where(
+                  "less", [](int a, int b) { return a < b; }, &k::a, &k::b)
+              .where(
+                  "more", [](int a, int b) { return a > b; }, &k::a, &k::b)
               .size();
         }) == "space: rules 'less' and 'more' together leave no configuration of 'a', 'b'");
   // A failed call leaves the space as it was.

@@ -88,7 +88,8 @@ TEST_CASE("noise has the size it is said to have, and depends on the point and t
   CHECK(std::sqrt(square / static_cast<double>(n)) == doctest::Approx(0.05).epsilon(0.05));
   CHECK_NE(l.measure(l.best, 1).seconds, l.measure(l.best, 2).seconds);
   CHECK_EQ(testing::failing().measure(point(4, 0)).outcome, status::run_failed);
-  CHECK_EQ(testing::sparse().measure(point(4, 13)).outcome, testing::sparse().space.feasible(point(4, 13)) ? status::ok : status::run_failed);
+  CHECK_EQ(testing::sparse().measure(point(4, 13)).outcome,
+           testing::sparse().space.feasible(point(4, 13)) ? status::ok : status::run_failed);
 }
 
 struct stubborn {  // asks the same for ever
@@ -115,6 +116,10 @@ TEST_CASE("minimise counts what a session counts") {
   CHECK_FALSE(stuck.finished);
   CHECK_EQ(stuck.curve.size(), 1);
   CHECK_EQ(stuck.idle, 1000);
+
+  const auto there = testing::minimise(exhaustive{}, l, 1000, 1, 1, l.best_cost);
+  CHECK_EQ(there.curve.size(), l.space.rank(l.best) + 1);
+  CHECK_FALSE(there.finished);
 
   tileseek::random keeps;  // an lvalue is used, not consumed
   CHECK_EQ(testing::minimise(keeps, l, 10).curve.size(), 10);

@@ -109,8 +109,8 @@ TEST_CASE("a limit without a meaning is refused") {
     CHECK_THROWS_AS(static_cast<void>(share_of_space(bad)), std::invalid_argument);
   }
   CHECK_THROWS_AS(static_cast<void>(stalled_for(0)), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(static_cast<void>(share_of_space(1.01)), "budget: a share of the space is at most 1, and is 1.01",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(share_of_space(1.01)),
+                       "budget: a share of the space is at most 1, and is 1.01", std::invalid_argument);
   CHECK_THROWS_WITH_AS(static_cast<void>(max_seconds(-1e-9)), "budget: seconds must be above 0, and is -1e-09",
                        std::invalid_argument);
 }

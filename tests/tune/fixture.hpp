@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of runs and logs share: a small space with rules, failures and a known cost, a measurer that counts, and a
-// file that disappears.
+// What the tests of runs and logs share: a small space with rules, failures and a known cost, a measurer that counts,
+// and a file that disappears.
 
 #include <cstdio>
 #include <fstream>
@@ -31,13 +31,15 @@ inline tileseek::space<tile> tiles() {
       .add("rows", &tile::rows, {1, 2, 3, 4, 6, 8, 12, 16})
       .add("columns", &tile::columns, {1, 2, 3, 4, 6, 8, 12, 16})
       .add("unroll", &tile::unroll, {1, 2, 4, 8})
-      .where("at most 32 elements", [](int r, int c) { return r * c <= 32; }, &tile::rows, &tile::columns);
+      .where(
+          "at most 32 elements", [](int r, int c) { return r * c <= 32; }, &tile::rows, &tile::columns);
 }
 
 /// Deterministic, with several samples, one best (8 x 4, unrolled by 4) and about one failure in nine.
 inline tileseek::measurement cost_of(const tile& t) {
   if ((t.rows * 5 + t.columns * 3 + t.unroll) % 9 == 0)
-    return tileseek::failure(t.rows > 4 ? tileseek::status::wrong_result : tileseek::status::build_failed, "as expected");
+    return tileseek::failure(t.rows > 4 ? tileseek::status::wrong_result : tileseek::status::build_failed,
+                             "as expected");
   const auto off = [](int x, int best) { return static_cast<double>((x - best) * (x - best)); };
   const double cost = 1e-3 * (1 + off(t.rows, 8) / 8 + off(t.columns, 4) / 4 + off(t.unroll, 4) / 7);
   return {tileseek::status::ok, {cost, cost * 1.001, cost * 1.002}, {}};

@@ -17,7 +17,9 @@ namespace {
 
 struct all_events {
   std::vector<std::string>* seen;
-  void on_trial(const named_values& c, const measurement& m) { seen->push_back(to_string(c) + "/" + std::string(to_string(m.outcome))); }
+  void on_trial(const named_values& c, const measurement& m) {
+    seen->push_back(to_string(c) + "/" + std::string(to_string(m.outcome)));
+  }
   bool on_batch(const progress& p) {
     seen->push_back("batch " + std::to_string(p.trials));
     return p.trials > 5;

@@ -71,10 +71,13 @@ TEST_CASE("an option without a meaning is refused by name, with its value") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(refused([](options& o) { o.flop = -1; }) == "options: flop is -1; give the operations of one run, or 0");
   CHECK(refused([nan](options& o) { o.flop = nan; }).find("flop is nan") != std::string::npos);
-  CHECK(refused([](options& o) { o.flop = std::numeric_limits<double>::infinity(); }).find("flop is inf") != std::string::npos);
+  CHECK(refused([](options& o) { o.flop = std::numeric_limits<double>::infinity(); }).find("flop is inf") !=
+        std::string::npos);
   CHECK(refused([](options& o) { o.final_seconds = -1; }) == "options: final_seconds is -1; give 0 or more");
   CHECK(refused([nan](options& o) { o.final_seconds = nan; }).find("final_seconds") != std::string::npos);
   CHECK(refused([](options& o) { o.final_seconds = std::numeric_limits<double>::infinity(); }).empty());
   CHECK(refused([](options& o) { o.timing.reject_above = 0; }).find("timing.reject_above is 0") != std::string::npos);
-  CHECK(refused([](options& o) { o.rivals.push_back({"cuBLAS", {}}); }) == "options: rival 'cuBLAS' has nothing to measure");
+  CHECK(refused([](options& o) {
+          o.rivals.push_back({"cuBLAS", {}});
+        }) == "options: rival 'cuBLAS' has nothing to measure");
 }

@@ -125,17 +125,18 @@ TEST_CASE("ask and tell out of turn throw, and leave the run as it was") {
   CHECK_THROWS_AS(s.tell(0, seconds(1)), std::logic_error);
   const auto batch = s.ask(3);
   REQUIRE(batch);
-  CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(3)), "session: ask() while 3 results of the last batch have not been told",
-                       std::logic_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(3)),
+                       "session: ask() while 3 results of the last batch have not been told", std::logic_error);
   CHECK_THROWS_WITH_AS(s.tell(std::vector<measurement>(2, seconds(1))), "session: 2 results for a batch of 3",
                        std::invalid_argument);
   CHECK_THROWS_AS(s.tell(std::vector<measurement>(4, seconds(1))), std::invalid_argument);
   CHECK(s.state().trials == 0);
   s.tell(1, seconds(1));
-  CHECK_THROWS_WITH_AS(s.tell(1, seconds(2)), "session: tell(1) of a configuration that is not awaited", std::logic_error);
-  CHECK_THROWS_AS(s.tell(3, seconds(2)), std::logic_error);
-  CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(3)), "session: ask() while 2 results of the last batch have not been told",
+  CHECK_THROWS_WITH_AS(s.tell(1, seconds(2)), "session: tell(1) of a configuration that is not awaited",
                        std::logic_error);
+  CHECK_THROWS_AS(s.tell(3, seconds(2)), std::logic_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(3)),
+                       "session: ask() while 2 results of the last batch have not been told", std::logic_error);
   s.tell(0, seconds(1));
   s.tell(2, seconds(1));
   CHECK_THROWS_AS(s.tell(0, seconds(1)), std::logic_error);
@@ -210,7 +211,8 @@ TEST_CASE("a space of more configurations than fit 64 bits has no limit of trial
   s.add("c", &many::c, tileseek::values(thousand)).add("d", &many::d, tileseek::values(thousand));
   s.add("e", &many::e, tileseek::values(thousand)).add("f", &many::f, tileseek::values(thousand));
   s.add("g", &many::g, tileseek::values(thousand));
-  session<many> run(s, tileseek::random{}, {.until = tileseek::share_of_space(1), .progress = tileseek::verbosity::quiet});
+  session<many> run(s, tileseek::random{},
+                    {.until = tileseek::share_of_space(1), .progress = tileseek::verbosity::quiet});
   CHECK(run.state().trial_limit == 0);
   CHECK(run.ask(3)->size() == 3);
   CHECK(run.finish().text().find("about") != std::string::npos);
@@ -232,7 +234,8 @@ TEST_CASE("duplicates are answered from memory: not measured, not counted, and t
   scripted s{[&](const lattice& l, rng&, std::size_t) {
                std::vector<point> out;
                if (++round > 4) return out;
-               for (const std::uint64_t r : {round, round + 1, round}) out.push_back(*l.unrank(r));  // two known, one twice
+               for (const std::uint64_t r : {round, round + 1, round})
+                 out.push_back(*l.unrank(r));  // two known, one twice
                return out;
              },
              [&](std::span<const trial> done) {
@@ -286,8 +289,8 @@ TEST_CASE("a strategy that breaks its contract is named") {
     return std::vector<point>{p};
   }};
   session<tile> s(tiles(), tileseek::any_strategy(std::move(outside), "wild"), quiet(10));
-  CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(1)), "session: the strategy 'wild' asked a point that is not in the space",
-                       std::logic_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(s.ask(1)),
+                       "session: the strategy 'wild' asked a point that is not in the space", std::logic_error);
   scripted forbidden{[](const lattice&, rng&, std::size_t) { return std::vector<point>{{7, 7, 0}}; }};
   session<tile> f(tiles(), std::move(forbidden), quiet(10));
   CHECK_THROWS_AS(static_cast<void>(f.ask(1)), std::logic_error);
@@ -311,13 +314,14 @@ TEST_CASE("failures are told with infinite cost and counted by reason") {
                return out;
              },
              [&](std::span<const trial> done) {
-               for (const auto& t : done) ++(t.result.cost() == std::numeric_limits<double>::infinity() ? infinite : finite);
+               for (const auto& t : done)
+                 ++(t.result.cost() == std::numeric_limits<double>::infinity() ? infinite : finite);
              }};
   session<tile> run(tiles(), std::move(s), quiet(9));
   const auto batch = run.ask(9);
   REQUIRE(batch);
-  const status all[] = {status::build_failed, status::launch_failed, status::run_failed, status::wrong_result,
-                        status::timed_out,    status::crashed};
+  const status all[] = {status::build_failed, status::launch_failed, status::run_failed,
+                        status::wrong_result, status::timed_out,     status::crashed};
   for (std::size_t i = 0; i < 6; ++i) run.tell(i, tileseek::failure(all[i], "why"));
   run.tell(6, {status::rejected_early, {9, 9, 9}, "slow"});
   run.tell(7, seconds(std::numeric_limits<double>::quiet_NaN()));  // claims to be valid
@@ -420,7 +424,9 @@ TEST_CASE("observers see each trial, each batch and the end, and can stop the ru
       return p.trials >= 4;
     }
     void on_note(std::string_view n) { seen->emplace_back(n); }
-    void on_finish(const tileseek::progress& p, stop why) { seen->push_back(tileseek::to_string(why) + std::to_string(p.trials)); }
+    void on_finish(const tileseek::progress& p, stop why) {
+      seen->push_back(tileseek::to_string(why) + std::to_string(p.trials));
+    }
   };
   std::vector<std::string> seen;
   auto o = quiet(100);

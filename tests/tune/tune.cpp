@@ -60,10 +60,14 @@ TEST_CASE("tune finds the best of a small space, measures it again and compares 
   CHECK(measured.calls[tile{}] == 10);
 }
 
-TEST_CASE("tune takes a callable by value and by reference, with and without the limits, returning seconds or a measurement") {
+TEST_CASE(
+    "tune takes a callable by value and by reference, with and without the limits, returning seconds or a "
+    "measurement") {
   const auto seconds = [](const tile& t) { return 1e-3 * t.rows; };
   CHECK(tune(tiles(), seconds, quiet(20), tileseek::random{}).trials == 20);
-  CHECK(tune(tiles(), [](tile t) { return t.rows; }, quiet(20), tileseek::random{}).trials == 20);
+  CHECK(tune(
+            tiles(), [](tile t) { return t.rows; }, quiet(20), tileseek::random{})
+            .trials == 20);
   std::vector<double> incumbents;
   auto limited = [&](const tile& t, const tileseek::timing_limits& l) {
     incumbents.push_back(l.incumbent);
@@ -148,7 +152,9 @@ TEST_CASE("a measurer that takes part in the run reports in any order, and may r
 TEST_CASE("a measurer that returns the wrong number of results is a programmer's error") {
   struct wrong {
     std::size_t results;
-    std::vector<measurement> measure(std::span<const tile>) { return std::vector<measurement>(results, {status::ok, {1}, ""}); }
+    std::vector<measurement> measure(std::span<const tile>) {
+      return std::vector<measurement>(results, {status::ok, {1}, ""});
+    }
   };
   auto o = quiet(20);
   o.batch = 4;
@@ -167,11 +173,12 @@ TEST_CASE("a measurer that returns the wrong number of results is a programmer's
 }
 
 TEST_CASE("bad_alloc ends the run, any other exception is a failed trial") {
-  CHECK_THROWS_AS(static_cast<void>(tune(tiles(), [](const tile&) -> double { throw std::bad_alloc(); }, quiet(5),
-                                         tileseek::random{})),
+  CHECK_THROWS_AS(static_cast<void>(tune(
+                      tiles(), [](const tile&) -> double { throw std::bad_alloc(); }, quiet(5), tileseek::random{})),
                   std::bad_alloc);
-  const auto r = tune(tiles(), [](const tile&) -> double { throw std::runtime_error("no device"); }, with_contest(5),
-                      tileseek::random{});
+  const auto r = tune(
+      tiles(), [](const tile&) -> double { throw std::runtime_error("no device"); }, with_contest(5),
+      tileseek::random{});
   CHECK(r.failed() == 5);
   CHECK(!r.best);
   CHECK(r.rounds == 0);
@@ -194,7 +201,8 @@ TEST_CASE("the contest decides by fresh samples: a lucky one of the search does 
 }
 
 TEST_CASE("when the default is the best, it says so") {
-  const auto r = tune(tiles(), [](const tile& t) { return t == tile{} ? 1.0 : 2.0; }, with_contest(1000), tileseek::random{});
+  const auto r = tune(
+      tiles(), [](const tile& t) { return t == tile{} ? 1.0 : 2.0; }, with_contest(1000), tileseek::random{});
   CHECK(r.best == tile{});
   CHECK(r.untuned_compared->against.ratio == 1);
   CHECK(r.untuned_compared->against.says == verdict::cannot_tell);
@@ -204,13 +212,17 @@ TEST_CASE("when the default is the best, it says so") {
 TEST_CASE("rivals are measured interleaved with the rest; one that throws or lies just loses") {
   auto o = with_contest(50);
   int rounds = 0;
-  o.rivals = {{"fast", [&](const tileseek::timing_limits& l) {
-                 ++rounds;
-                 CHECK(l.max_samples == 1);
-                 return measurement{status::ok, {1e-6}, {}};
-               }},
-              {"throws", [](const tileseek::timing_limits&) -> measurement { throw std::runtime_error("no such library"); }},
-              {"lies", [](const tileseek::timing_limits&) { return measurement{status::ok, {-1}, {}}; }}};
+  o.rivals = {
+      {"fast",
+       [&](const tileseek::timing_limits& l) {
+         ++rounds;
+         CHECK(l.max_samples == 1);
+         return measurement{status::ok, {1e-6}, {}};
+       }},
+      {"throws", [](const tileseek::timing_limits&) -> measurement { throw std::runtime_error("no such library"); }},
+      {"lies", [](const tileseek::timing_limits&) {
+         return measurement{status::ok, {-1}, {}};
+       }}};
   const auto r = tune(tiles(), cost_of, o, tileseek::random{});
   CHECK(rounds == 9);
   REQUIRE(r.rivals.size() == 3);
@@ -284,7 +296,8 @@ TEST_CASE("Ctrl-C while a configuration is measured: its result counts, the rest
           return cost_of(t);
         },
         with_contest(40), tileseek::random{});
-    const bool kept = calls == 45 && late.best && late.rounds == 0 && late.stopped == stop::trials && late.notes.size() == 1;
+    const bool kept =
+        calls == 45 && late.best && late.rounds == 0 && late.stopped == stop::trials && late.notes.size() == 1;
     // The second one ends the process.
     calls = 0;
     if (well && again.trials == 20 && kept)

@@ -71,10 +71,10 @@ namespace detail {
 /// A piece of a message: a text, which must outlive it, or a number.
 class piece {
  public:
-  piece(std::string_view text) noexcept : text_(text) {}       // NOLINT(google-explicit-constructor): meant to convert
-  piece(const std::string& text) noexcept : text_(text) {}     // NOLINT(google-explicit-constructor)
-  piece(const char* text) noexcept : text_(text) {}            // NOLINT(google-explicit-constructor)
-  piece(double x) noexcept : kind_(kind::real), real_(x) {}    // NOLINT(google-explicit-constructor)
+  piece(std::string_view text) noexcept : text_(text) {}     // NOLINT(google-explicit-constructor): meant to convert
+  piece(const std::string& text) noexcept : text_(text) {}   // NOLINT(google-explicit-constructor)
+  piece(const char* text) noexcept : text_(text) {}          // NOLINT(google-explicit-constructor)
+  piece(double x) noexcept : kind_(kind::real), real_(x) {}  // NOLINT(google-explicit-constructor)
   template <std::integral I>
   piece(I n) noexcept  // NOLINT(google-explicit-constructor)
       : kind_(n < I{} ? kind::negative : kind::natural), natural_(static_cast<std::uint64_t>(n)) {}

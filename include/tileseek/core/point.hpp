@@ -1,5 +1,6 @@
 #pragma once
-// A point of a lattice: for each coordinate the index of its value. All that a search strategy knows of a configuration.
+// A point of a lattice: for each coordinate the index of its value. All that a search strategy knows of a
+// configuration.
 
 #include <cstddef>
 #include <cstdint>

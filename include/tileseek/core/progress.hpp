@@ -24,16 +24,16 @@ enum class stop {
 };
 
 [[nodiscard]] constexpr const char* to_string(stop s) noexcept {
-  constexpr const char* names[] = {"running", "trials", "seconds", "target", "stalled", "fraction", "exhausted", "interrupted",
-                                   "observer"};
+  constexpr const char* names[] = {"running",  "trials",    "seconds",     "target",  "stalled",
+                                   "fraction", "exhausted", "interrupted", "observer"};
   return names[static_cast<std::size_t>(s)];
 }
 
 /// The state of a run after a batch.
 struct progress {
-  std::size_t trials = 0;    ///< unique configurations with a result, measured now or replayed from the log
-  std::size_t replayed = 0;  ///< of them, answered from the log
-  std::size_t failed = 0;    ///< of them, without a valid time
+  std::size_t trials = 0;            ///< unique configurations with a result, measured now or replayed from the log
+  std::size_t replayed = 0;          ///< of them, answered from the log
+  std::size_t failed = 0;            ///< of them, without a valid time
   std::size_t last_improvement = 0;  ///< number of trials when the best was found
   std::size_t trial_limit = 0;       ///< trials at which the budget ends; 0: not limited by trials
   double seconds = 0;                ///< tuning time so far, of the log's earlier runs included

@@ -77,7 +77,9 @@ class rng {
   [[nodiscard]] friend constexpr bool operator==(const rng&, const rng&) noexcept = default;
 
  private:
-  [[nodiscard]] static constexpr std::uint64_t rotate(std::uint64_t x, int k) noexcept { return (x << k) | (x >> (64 - k)); }
+  [[nodiscard]] static constexpr std::uint64_t rotate(std::uint64_t x, int k) noexcept {
+    return (x << k) | (x >> (64 - k));
+  }
 
   std::uint64_t state_[4];
 };

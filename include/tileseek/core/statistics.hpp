@@ -30,8 +30,8 @@ struct interval {
   return (*std::max_element(v.begin(), middle, less) + *middle) / 2;
 }
 
-/// Median absolute deviation from the median, unscaled; not a number for no values. With an infinite median it is infinite
-/// or not a number.
+/// Median absolute deviation from the median, unscaled; not a number for no values. With an infinite median it is
+/// infinite or not a number.
 [[nodiscard]] inline double median_absolute_deviation(std::span<const double> values) {
   const double middle = median(values);
   std::vector<double> deviations;
@@ -40,11 +40,10 @@ struct interval {
   return median(deviations);
 }
 
-/// The narrowest distribution-free interval of the median with at least this coverage: the i-th smallest and i-th largest
-/// value, where the number of values under the true median is binomial(n, 1/2). With fewer than 6 values no pair covers
-/// 95 %; then the whole range is returned, and `coverage` says how little it covers. Values that are not numbers count as
-/// larger than all others.
-/// (David and Nagaraja, Order Statistics, 3rd ed., 7.1.)
+/// The narrowest distribution-free interval of the median with at least this coverage: the i-th smallest and i-th
+/// largest value, where the number of values under the true median is binomial(n, 1/2). With fewer than 6 values no
+/// pair covers 95 %; then the whole range is returned, and `coverage` says how little it covers. Values that are not
+/// numbers count as larger than all others. (David and Nagaraja, Order Statistics, 3rd ed., 7.1.)
 struct median_interval_result {
   interval range;
   double coverage = 0;  ///< the probability that the true median lies inside; 0 for fewer than two values
@@ -83,13 +82,14 @@ enum class verdict { faster, slower, cannot_tell };
 
 /// The ratio of two times measured in pairs.
 struct comparison {
-  double ratio = 1;    ///< median of other / mine: above 1, mine is faster
-  interval range;      ///< 95 % interval of that median (the range of the ratios when there are fewer than 6 pairs)
-  verdict says = verdict::cannot_tell;  ///< faster: `mine` is; decided only when the interval excludes 1 and covers 95 %
+  double ratio = 1;  ///< median of other / mine: above 1, mine is faster
+  interval range;    ///< 95 % interval of that median (the range of the ratios when there are fewer than 6 pairs)
+  verdict says =
+      verdict::cannot_tell;  ///< faster: `mine` is; decided only when the interval excludes 1 and covers 95 %
 };
 
-/// Compares two interleaved series pair by pair, so that a disturbance that hits a whole round hits both sides. Pairs with
-/// a value that is not finite and positive are left out.
+/// Compares two interleaved series pair by pair, so that a disturbance that hits a whole round hits both sides. Pairs
+/// with a value that is not finite and positive are left out.
 /// @pre mine[i] and others[i] were taken in the same round
 [[nodiscard]] inline comparison compare(std::span<const double> mine, std::span<const double> others) {
   std::vector<double> ratios;
@@ -104,7 +104,8 @@ struct comparison {
   const auto [range, coverage] = median_interval(ratios);
   out.ratio = median(ratios);
   out.range = range;
-  if (coverage >= 0.95) out.says = range.low > 1 ? verdict::faster : range.high < 1 ? verdict::slower : verdict::cannot_tell;
+  if (coverage >= 0.95)
+    out.says = range.low > 1 ? verdict::faster : range.high < 1 ? verdict::slower : verdict::cannot_tell;
   return out;
 }
 
@@ -113,7 +114,8 @@ namespace detail {
 [[nodiscard]] inline double incomplete_beta(double a, double b, double x) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
-  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+  const double front =
+      std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
   constexpr double tiny = 1e-300;
   double c = 1;
@@ -139,9 +141,9 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Two-sided p-value of Welch's t-test: how likely a difference of the means at least this large is when both series have
-/// the same mean (Welch, Biometrika 1947). With fewer than two values on a side nothing is known: 1. When neither side
-/// varies, the means decide: 0 if they differ, 1 if not.
+/// Two-sided p-value of Welch's t-test: how likely a difference of the means at least this large is when both series
+/// have the same mean (Welch, Biometrika 1947). With fewer than two values on a side nothing is known: 1. When neither
+/// side varies, the means decide: 0 if they differ, 1 if not.
 [[nodiscard]] inline double welch_p_value(std::span<const double> a, std::span<const double> b) {
   if (a.size() < 2 || b.size() < 2) return 1;
   const auto moments = [](std::span<const double> v) {

@@ -20,8 +20,8 @@ namespace tileseek::kernels {
   return o == matmul_order::n_outside ? "n_outside" : "m_outside";
 }
 
-/// All blockings of a product of this shape: three-level tiles of the padded extents (`matmul_extents`), the order of the
-/// block loops, and whether A is packed.
+/// All blockings of a product of this shape: three-level tiles of the padded extents (`matmul_extents`), the order of
+/// the block loops, and whether A is packed.
 [[nodiscard]] inline space<matmul_blocking> matmul_space(const matmul_shape& shape) {
   using b = matmul_blocking;
   const auto extents = matmul_extents(shape);
@@ -35,8 +35,8 @@ namespace tileseek::kernels {
       .where("there is such an unrolling", unroll_exists, factor(&b::k, 2));
 }
 
-/// One product with random operands: a callable for tune() that checks a blocking's result against a reference in double
-/// precision, computed once, and times it.
+/// One product with random operands: a callable for tune() that checks a blocking's result against a reference in
+/// double precision, computed once, and times it.
 class matmul_problem {
  public:
   /// @param seed  of the operands, uniform in [-1, 1)

@@ -1,6 +1,7 @@
 #pragma once
-// The last word on who is fastest: a few contestants measured again, interleaved in rounds of random order, so that what
-// disturbs the machine disturbs all alike, and samples taken while searching (which flatter the winner) do not count.
+// The last word on who is fastest: a few contestants measured again, interleaved in rounds of random order, so that
+// what disturbs the machine disturbs all alike, and samples taken while searching (which flatter the winner) do not
+// count.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +29,9 @@ struct contest_record {
   }
 
   /// Contestant a against contestant b, round by round: `faster` means a is.
-  [[nodiscard]] comparison compare(std::size_t a, std::size_t b) const { return tileseek::compare(seconds[a], seconds[b]); }
+  [[nodiscard]] comparison compare(std::size_t a, std::size_t b) const {
+    return tileseek::compare(seconds[a], seconds[b]);
+  }
 };
 
 namespace detail {
@@ -44,11 +47,11 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Measures `contestants` things in `rounds` rounds, each in a random order of its own. `measure(i)` measures contestant i
-/// once; `go_on(rounds done)` is asked before each round.
+/// Measures `contestants` things in `rounds` rounds, each in a random order of its own. `measure(i)` measures
+/// contestant i once; `go_on(rounds done)` is asked before each round.
 template <class Measure, class GoOn>
-[[nodiscard, gnu::cold]] contest_record contest(std::size_t contestants, std::size_t rounds, rng& random, Measure&& measure,
-                                               GoOn&& go_on) {
+[[nodiscard, gnu::cold]] contest_record contest(std::size_t contestants, std::size_t rounds, rng& random,
+                                                Measure&& measure, GoOn&& go_on) {
   contest_record record;
   record.seconds.resize(contestants);
   std::vector<std::size_t> order(contestants);

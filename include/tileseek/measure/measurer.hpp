@@ -1,6 +1,6 @@
 #pragma once
-// How configurations are measured: the Measurer seam, what a measurer may know of the run it serves, and the lifting of a
-// plain callable to a measurer.
+// How configurations are measured: the Measurer seam, what a measurer may know of the run it serves, and the lifting of
+// a plain callable to a measurer.
 
 #include <cmath>
 #include <concepts>
@@ -28,17 +28,18 @@ namespace tileseek {
 /// How long a configuration may be timed. A session fills in the incumbent; the rest are the user's options.
 struct timing_limits {
   double incumbent = std::numeric_limits<double>::infinity();  ///< seconds: the best median so far
-  /// Times the incumbent: a configuration whose fastest of `min_samples` samples is slower is rejected early (1.25 as in
-  /// Highway's auto-tuner, which drops what is not within a quarter of the best). At least 1; infinite: never.
+  /// Times the incumbent: a configuration whose fastest of `min_samples` samples is slower is rejected early (1.25 as
+  /// in Highway's auto-tuner, which drops what is not within a quarter of the best). At least 1; infinite: never.
   double reject_above = 1.25;
   int min_samples = 3;    ///< below 3 a median is no better than its worst sample
   int max_samples = 7;    ///< over 1,000 noisy configurations the winner's median of 7 flatters by about 1 %
   double settled = 0.01;  ///< samples stop when their range is at most this share of their median
-  double max_seconds = std::numeric_limits<double>::infinity();  ///< stop sampling after this long (one sample is always taken)
+  double max_seconds =
+      std::numeric_limits<double>::infinity();  ///< stop sampling after this long (one sample is always taken)
 };
 
-/// What a measurer may know of the run: the limits, whom to tell of each result as it comes, and whether to stop. tune() sets
-/// both functions; those who measure without a run may leave them empty.
+/// What a measurer may know of the run: the limits, whom to tell of each result as it comes, and whether to stop.
+/// tune() sets both functions; those who measure without a run may leave them empty.
 struct measuring {
   timing_limits limits;
   /// Called once for each finished configuration with its place in the batch, in any order, from the thread that called
@@ -48,15 +49,15 @@ struct measuring {
   std::function<bool()> stop;
 };
 
-/// measure(batch) gives one measurement for each configuration, in the same order. A failing kernel is a measurement with a
-/// status and a note; only programmer errors throw.
+/// measure(batch) gives one measurement for each configuration, in the same order. A failing kernel is a measurement
+/// with a status and a note; only programmer errors throw.
 template <class M, class Config>
 concept Measurer = requires(M& m, std::span<const Config> batch) {
   { m.measure(batch) } -> std::same_as<std::vector<measurement>>;
 };
 
-/// A measurer that takes part in the run: it honours the limits, reports each result at once, and may return early (then
-/// the result is shorter than the batch, or lacks what was not reported).
+/// A measurer that takes part in the run: it honours the limits, reports each result at once, and may return early
+/// (then the result is shorter than the batch, or lacks what was not reported).
 template <class M, class Config>
 concept RunAwareMeasurer = requires(M& m, std::span<const Config> batch, const measuring& run) {
   { m.measure(batch, run) } -> std::same_as<std::vector<measurement>>;
@@ -70,9 +71,12 @@ concept SecondsOrMeasurement = std::convertible_to<R, double> || std::same_as<st
 /// A callable that times one configuration: Config -> seconds, or -> measurement. It may take the limits as a second
 /// parameter, and then hands them to time().
 template <class F, class Config>
-concept TimedFunction =
-    requires(F& f, const Config& c) { { f(c) } -> detail::SecondsOrMeasurement; } ||
-    requires(F& f, const Config& c, const timing_limits& l) { { f(c, l) } -> detail::SecondsOrMeasurement; };
+concept TimedFunction = requires(F& f, const Config& c) {
+  { f(c) } -> detail::SecondsOrMeasurement;
+}
+|| requires(F& f, const Config& c, const timing_limits& l) {
+  { f(c, l) } -> detail::SecondsOrMeasurement;
+};
 
 namespace detail {
 
@@ -85,7 +89,9 @@ namespace detail {
       return failure(status::run_failed, concat({"a sample of ", s, " seconds", m.note.empty() ? "" : ": ", m.note}));
   return m;
 }
-[[nodiscard, gnu::cold]] inline measurement checked(double seconds) { return checked(measurement{status::ok, {seconds}, {}}); }
+[[nodiscard, gnu::cold]] inline measurement checked(double seconds) {
+  return checked(measurement{status::ok, {seconds}, {}});
+}
 
 /// The failure that the exception being handled means. What says nothing about the kernel passes: std::bad_alloc, and a
 /// thread's cancellation, which must not be swallowed.
@@ -137,9 +143,10 @@ template <class Call>
 /// `run_failed` with the exception's text; std::bad_alloc passes. Seconds that are negative or not finite fail too.
 template <class Config, class F>
 class each_measurer {
-  static_assert(TimedFunction<F, Config>,
-                "tileseek::each: pass a callable of const Config& (and, if it likes, const timing_limits&) that returns "
-                "seconds or a tileseek::measurement");
+  static_assert(
+      TimedFunction<F, Config>,
+      "tileseek::each: pass a callable of const Config& (and, if it likes, const timing_limits&) that returns "
+      "seconds or a tileseek::measurement");
 
  public:
   explicit each_measurer(F f) : f_(std::move(f)) {}
@@ -159,7 +166,9 @@ class each_measurer {
 
  private:
   [[nodiscard]] decltype(auto) call(const Config& c, const timing_limits& limits) {
-    if constexpr (requires { { f_(c, limits) } -> detail::SecondsOrMeasurement; })
+    if constexpr (requires {
+                    { f_(c, limits) } -> detail::SecondsOrMeasurement;
+                  })
       return f_(c, limits);
     else if constexpr (TimedFunction<F, Config>)
       return f_(c);

@@ -29,14 +29,15 @@ namespace tileseek {
 
 /// A recording read from comma-separated lines, and the Measurer that answers from it.
 ///
-/// The first line names the columns: the parameters, then `status`, `time_ms` and, optionally, `cv` (standard deviation of
-/// the repeats over their mean); columns after these are ignored. Each further line is one configuration. `ok` carries a
-/// time; any other status is a failure and keeps its word as the note (`compile_error` counts as `build_failed`, `timeout`
-/// as `timed_out`, our own names as themselves, and words we do not know as `run_failed`). What is not in the file is not
-/// feasible. A parameter that never changes is no coordinate of the space; `constants()` has it.
+/// The first line names the columns: the parameters, then `status`, `time_ms` and, optionally, `cv` (standard deviation
+/// of the repeats over their mean); columns after these are ignored. Each further line is one configuration. `ok`
+/// carries a time; any other status is a failure and keeps its word as the note (`compile_error` counts as
+/// `build_failed`, `timeout` as `timed_out`, our own names as themselves, and words we do not know as `run_failed`).
+/// What is not in the file is not feasible. A parameter that never changes is no coordinate of the space; `constants()`
+/// has it.
 ///
-/// Held per configuration: 8 bytes of time, 4 of cv, 1 of status, beside the lattice, which shares what configurations have
-/// in common.
+/// Held per configuration: 8 bytes of time, 4 of cv, 1 of status, beside the lattice, which shares what configurations
+/// have in common.
 class replay {
  public:
   /// A parameter with one value throughout.
@@ -46,9 +47,10 @@ class replay {
   };
 
   /// @param name  what errors call the recording, usually its path
-  /// @throws std::runtime_error  "name:line: what is wrong" for an empty file, a header without `status` and `time_ms`, a
-  ///                             line with too few or too many columns, something that is not a number, a time that is not
-  ///                             positive, a configuration recorded twice, and a file without any configuration
+  /// @throws std::runtime_error  "name:line: what is wrong" for an empty file, a header without `status` and `time_ms`,
+  /// a
+  ///                             line with too few or too many columns, something that is not a number, a time that is
+  ///                             not positive, a configuration recorded twice, and a file without any configuration
   replay(std::istream& in, const std::string& name) { read(in, name); }
 
   /// The feasible configurations, one ordered coordinate a parameter.
@@ -169,7 +171,8 @@ class replay {
         auto& known = values[d];
         const auto at = static_cast<std::size_t>(std::find(known.begin(), known.end(), v) - known.begin());
         if (at == known.size()) known.push_back(v);
-        if (at > std::numeric_limits<std::uint16_t>::max()) wrong("more than 65536 values in column '" + names[d] + "'");
+        if (at > std::numeric_limits<std::uint16_t>::max())
+          wrong("more than 65536 values in column '" + names[d] + "'");
         codes.push_back(static_cast<std::uint16_t>(at));
       }
       const std::string_view word = cells[parameters];

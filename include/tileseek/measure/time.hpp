@@ -1,6 +1,6 @@
 #pragma once
-// Times a piece of code so that the numbers can be trusted: a warm-up, samples long enough for the clock, few of them for a
-// hopeless configuration.
+// Times a piece of code so that the numbers can be trusted: a warm-up, samples long enough for the clock, few of them
+// for a hopeless configuration.
 
 #include <algorithm>
 #include <chrono>
@@ -37,7 +37,8 @@ namespace detail {
 /// Decides from samples alone, so that it is tested without a clock.
 enum class sampling { more, enough, hopeless };
 
-[[nodiscard, gnu::cold]] inline sampling judge(std::span<const double> seconds, const timing_limits& limits, double spent) {
+[[nodiscard, gnu::cold]] inline sampling judge(std::span<const double> seconds, const timing_limits& limits,
+                                               double spent) {
   if (seconds.empty()) return sampling::more;
   double least = seconds.front();
   double most = least;
@@ -53,7 +54,8 @@ enum class sampling { more, enough, hopeless };
 }
 
 /// Adds a sample that took `spent` seconds in all; true when judge() has seen enough.
-[[nodiscard, gnu::cold]] inline bool last_sample(measurement& m, double seconds, double& spent, double took, const timing_limits& limits) {
+[[nodiscard, gnu::cold]] inline bool last_sample(measurement& m, double seconds, double& spent, double took,
+                                                 const timing_limits& limits) {
   m.seconds.push_back(seconds);
   spent += took;
   const auto now = judge(m.seconds, limits, spent);
@@ -61,7 +63,8 @@ enum class sampling { more, enough, hopeless };
     double least = seconds;
     for (const double s : m.seconds) least = std::fmin(least, s);
     m.outcome = status::rejected_early;
-    m.note = concat({"fastest of ", m.seconds.size(), " samples is ", fixed(least / limits.incumbent, 2), " x the best"});
+    m.note =
+        concat({"fastest of ", m.seconds.size(), " samples is ", fixed(least / limits.incumbent, 2), " x the best"});
   }
   return now != sampling::more;
 }
@@ -79,8 +82,8 @@ template <class Sample>
 
 }  // namespace detail
 
-/// Seconds of f(), warm: one call to warm up, then 3 to 7 samples (`limits`). A sample is as many calls as make it 1,000
-/// times the clock's resolution, so that reading the clock costs under 0.1 %; it counts as the time of one call.
+/// Seconds of f(), warm: one call to warm up, then 3 to 7 samples (`limits`). A sample is as many calls as make it
+/// 1,000 times the clock's resolution, so that reading the clock costs under 0.1 %; it counts as the time of one call.
 /// A configuration whose fastest of 3 samples is over 1.25 times the incumbent is `rejected_early`.
 template <std::invocable F>
 [[nodiscard]] measurement time(F&& f, const timing_limits& limits = {}) {

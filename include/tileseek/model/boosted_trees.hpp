@@ -1,11 +1,11 @@
 #pragma once
-// Gradient boosting of regression trees on binned inputs: the kind of model that published kernel tuners use. It needs more
-// samples than a Gaussian process or ridge regression, takes thousands of them and hundreds of columns in its stride, and
-// follows cliffs (a tile that no longer fits a cache) that smooth models round off.
+// Gradient boosting of regression trees on binned inputs: the kind of model that published kernel tuners use. It needs
+// more samples than a Gaussian process or ridge regression, takes thousands of them and hundreds of columns in its
+// stride, and follows cliffs (a tile that no longer fits a cache) that smooth models round off.
 //
-// Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics 2001, and "Stochastic gradient
-// boosting", 2002; histograms and the regularised gain as in Chen and Guestrin, "XGBoost", KDD 2016, and Ke et al.,
-// "LightGBM", NIPS 2017. Squared loss.
+// Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics 2001, and "Stochastic
+// gradient boosting", 2002; histograms and the regularised gain as in Chen and Guestrin, "XGBoost", KDD 2016, and Ke et
+// al., "LightGBM", NIPS 2017. Squared loss.
 
 #include <algorithm>
 #include <cmath>
@@ -28,15 +28,15 @@
 namespace tileseek {
 
 struct boosted_trees_options {
-  std::size_t trees = 50;         ///< 50 of depth 4 fit 400 samples in about 10 ms
-  std::size_t depth = 4;          ///< splits between the root and a leaf, at most
-  double rate = 0.12;             ///< share of each tree's correction that is applied
-  double lambda = 0.5;            ///< samples' worth of zeros that each leaf is averaged with
-  double least_weight = 2;        ///< samples (weights) a leaf must hold
-  double row_share = 0.8;         ///< of the samples, drawn anew for each tree; 1: all. With fewer than 16 samples always all
-  double column_share = 0.5;      ///< of the columns, drawn anew for each tree, at least one; 1: all
-  std::size_t bins = 64;          ///< values of a column that can be told apart, at most 256
-  std::uint64_t seed = 1;         ///< of the draws
+  std::size_t trees = 50;   ///< 50 of depth 4 fit 400 samples in about 10 ms
+  std::size_t depth = 4;    ///< splits between the root and a leaf, at most
+  double rate = 0.12;       ///< share of each tree's correction that is applied
+  double lambda = 0.5;      ///< samples' worth of zeros that each leaf is averaged with
+  double least_weight = 2;  ///< samples (weights) a leaf must hold
+  double row_share = 0.8;   ///< of the samples, drawn anew for each tree; 1: all. With fewer than 16 samples always all
+  double column_share = 0.5;  ///< of the columns, drawn anew for each tree, at least one; 1: all
+  std::size_t bins = 64;      ///< values of a column that can be told apart, at most 256
+  std::uint64_t seed = 1;     ///< of the draws
 };
 
 /// A cost model of boosted trees; takes weights. The same samples and seed give the same model.
@@ -45,7 +45,9 @@ class boosted_trees {
   /// @throws std::invalid_argument  an option out of its range, by name
   explicit boosted_trees(boosted_trees_options options = {}) : options_(options) {
     const auto need = [](bool holds, const char* name, double value, const char* remedy) {
-      if (!holds) throw std::invalid_argument(std::string("boosted trees: ") + name + " is " + std::to_string(value) + "; give " + remedy);
+      if (!holds)
+        throw std::invalid_argument(std::string("boosted trees: ") + name + " is " + std::to_string(value) + "; give " +
+                                    remedy);
     };
     need(options.trees >= 1, "trees", static_cast<double>(options.trees), "at least 1");
     need(options.depth >= 1 && options.depth <= 16, "depth", static_cast<double>(options.depth), "1 to 16");
@@ -53,7 +55,8 @@ class boosted_trees {
     need(options.lambda >= 0 && std::isfinite(options.lambda), "lambda", options.lambda, "0 or more");
     need(options.least_weight > 0, "least_weight", options.least_weight, "a positive number");
     need(options.row_share > 0 && options.row_share <= 1, "row_share", options.row_share, "more than 0, at most 1");
-    need(options.column_share > 0 && options.column_share <= 1, "column_share", options.column_share, "more than 0, at most 1");
+    need(options.column_share > 0 && options.column_share <= 1, "column_share", options.column_share,
+         "more than 0, at most 1");
     need(options.bins >= 2 && options.bins <= 256, "bins", static_cast<double>(options.bins), "2 to 256");
   }
 
@@ -63,7 +66,8 @@ class boosted_trees {
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const Eigen::VectorXd& weights) {
     if (x.rows() != y.size() || weights.size() != y.size())
       throw std::invalid_argument("boosted trees: " + std::to_string(x.rows()) + " rows, " + std::to_string(y.size()) +
-                                  " labels and " + std::to_string(weights.size()) + " weights; give one label and one weight a row");
+                                  " labels and " + std::to_string(weights.size()) +
+                                  " weights; give one label and one weight a row");
     nodes_.clear();
     roots_.clear();
     losses_.clear();
@@ -110,7 +114,8 @@ class boosted_trees {
     return out;
   }
 
-  /// The mean squared error on all samples after each tree, in variances of the labels. With `row_share` 1 it never rises.
+  /// The mean squared error on all samples after each tree, in variances of the labels. With `row_share` 1 it never
+  /// rises.
   [[nodiscard]] std::span<const double> training_loss() const noexcept { return losses_; }
 
   /// The fitted model as text that `load` reads back to equal predictions.
@@ -158,8 +163,9 @@ class boosted_trees {
       one.left = in.number<std::uint32_t>();
       one.value = in.number<double>();
       // Children lie behind their parent, so that no damage makes a walk endless.
-      in.require(one.left == 0 || (one.left > i && one.left < n - 1 && one.column < static_cast<std::uint64_t>(out.columns_)),
-                 "a node that leads out of the tree");
+      in.require(
+          one.left == 0 || (one.left > i && one.left < n - 1 && one.column < static_cast<std::uint64_t>(out.columns_)),
+          "a node that leads out of the tree");
       out.nodes_.push_back(one);
     }
     for (const std::uint32_t root : out.roots_) in.require(root < n, "a root that is no node");
@@ -182,7 +188,7 @@ class boosted_trees {
   };
 
   struct bucket {
-    double sum = 0;     ///< of weight * residual
+    double sum = 0;  ///< of weight * residual
     double weight = 0;
   };
 
@@ -190,9 +196,9 @@ class boosted_trees {
     binned data;
     Eigen::VectorXd residual;
     const Eigen::VectorXd& weights;
-    std::vector<std::uint32_t> rows;     ///< of this tree; a node's are contiguous
-    std::vector<std::uint32_t> columns;  ///< of this tree, ascending
-    std::vector<std::uint32_t> order;    ///< scratch for draws
+    std::vector<std::uint32_t> rows;              ///< of this tree; a node's are contiguous
+    std::vector<std::uint32_t> columns;           ///< of this tree, ascending
+    std::vector<std::uint32_t> order;             ///< scratch for draws
     std::vector<std::vector<bucket>> histograms;  ///< reused, two per level
   };
 
@@ -249,7 +255,8 @@ class boosted_trees {
   /// Keeps a random share, at least one, in ascending order.
   static void thin(std::vector<std::uint32_t>& v, double share, rng& random) {
     if (v.empty()) return;
-    const auto kept = std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(v.size()))));
+    const auto kept =
+        std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(v.size()))));
     for (std::size_t i = 0; i < kept; ++i) std::swap(v[i], v[i + static_cast<std::size_t>(random.below(v.size() - i))]);
     v.resize(kept);
     std::sort(v.begin(), v.end());
@@ -316,10 +323,13 @@ class boosted_trees {
     std::size_t middle = begin;
     if (found) {
       const std::uint8_t* bins = t.data.at.col(t.columns[column]).data();
-      middle = static_cast<std::size_t>(std::stable_partition(first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end),
-                                                              [&](std::uint32_t r) { return bins[r] <= cut; }) - first);
+      middle = static_cast<std::size_t>(std::stable_partition(first + static_cast<std::ptrdiff_t>(begin),
+                                                              first + static_cast<std::ptrdiff_t>(end),
+                                                              [&](std::uint32_t r) { return bins[r] <= cut; }) -
+                                        first);
     }
-    if (middle == begin || middle == end) {  // also when differences of histograms left a trace of weight where nothing is
+    if (middle == begin ||
+        middle == end) {  // also when differences of histograms left a trace of weight where nothing is
       nodes_[at].value = options_.rate * sum / (weight + options_.lambda);
       return;
     }
@@ -332,8 +342,10 @@ class boosted_trees {
     const std::size_t larger = 2 * level + 2;
     const bool left_smaller = middle - begin <= end - middle;
     if (level + 1 < options_.depth) {
-      if (left_smaller) count(t, begin, middle, t.histograms[smaller]);
-      else count(t, middle, end, t.histograms[smaller]);
+      if (left_smaller)
+        count(t, begin, middle, t.histograms[smaller]);
+      else
+        count(t, middle, end, t.histograms[smaller]);
       t.histograms[larger].swap(t.histograms[mine]);  // nobody needs the parent's any more
       for (std::size_t i = 0; i < t.histograms[larger].size(); ++i) {
         t.histograms[larger][i].sum -= t.histograms[smaller][i].sum;

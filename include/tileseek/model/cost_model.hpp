@@ -1,6 +1,6 @@
 #pragma once
-// What a cost model is: something that learns labels from rows of numbers and predicts the labels of other rows. The rows
-// come from a feature_map (features.hpp), the labels, logarithms of times, from capped_labels (labels.hpp).
+// What a cost model is: something that learns labels from rows of numbers and predicts the labels of other rows. The
+// rows come from a feature_map (features.hpp), the labels, logarithms of times, from capped_labels (labels.hpp).
 
 #include <concepts>
 
@@ -15,10 +15,10 @@ namespace tileseek {
 /// predicts finite numbers. Unfitted, or fitted to no rows, it predicts 0.
 template <class M>
 concept CostModel = std::movable<M> &&
-                    requires(M m, const M& fitted, const Eigen::MatrixXd& x, const Eigen::VectorXd& y) {
-                      { m.fit(x, y) } -> std::same_as<void>;
-                      { fitted.predict(x) } -> std::convertible_to<Eigen::VectorXd>;
-                    };
+    requires(M m, const M& fitted, const Eigen::MatrixXd& x, const Eigen::VectorXd& y) {
+  { m.fit(x, y) } -> std::same_as<void>;
+  { fitted.predict(x) } -> std::convertible_to<Eigen::VectorXd>;
+};
 
 /// Predictions that know how sure they are, one entry a row.
 struct prediction {
@@ -34,9 +34,9 @@ concept UncertainCostModel = CostModel<M> && requires(const M& fitted, const Eig
 
 /// A cost model whose samples can count for more or less than one: what `pretrained` needs to mix in older data.
 template <class M>
-concept WeightedCostModel =
-    CostModel<M> && requires(M m, const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const Eigen::VectorXd& weights) {
-      { m.fit(x, y, weights) } -> std::same_as<void>;
-    };
+concept WeightedCostModel = CostModel<M> &&
+    requires(M m, const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const Eigen::VectorXd& weights) {
+  { m.fit(x, y, weights) } -> std::same_as<void>;
+};
 
 }  // namespace tileseek

@@ -22,8 +22,8 @@ namespace tileseek {
 
 namespace detail {
 
-/// Whether numbers spread so far that factors between them matter more than differences: positive, and at least 4 between
-/// the ends.
+/// Whether numbers spread so far that factors between them matter more than differences: positive, and at least 4
+/// between the ends.
 [[nodiscard]] inline bool spread_by_factors(double low, double high) noexcept { return low > 0 && high / low >= 4; }
 
 /// Moves and stretches numbers to begin at 0 and end at 1; all 0 when they are equal.
@@ -36,30 +36,33 @@ namespace detail {
   return v;
 }
 
-/// Base-2 logarithms of ascending values. A leading 0 before positive ones goes one unit below them, as an eighth goes below
-/// a quarter. Values with a negative among them have no logarithm: they are scaled to [0, 1] instead.
+/// Base-2 logarithms of ascending values. A leading 0 before positive ones goes one unit below them, as an eighth goes
+/// below a quarter. Values with a negative among them have no logarithm: they are scaled to [0, 1] instead.
 [[nodiscard]] inline std::vector<double> logarithms(std::span<const double> values) {
   std::vector<double> out(values.begin(), values.end());
   if (out.empty()) return out;
   const bool zero = out.front() == 0 && out.size() > 1 && out[1] > 0;
   if (!zero && out.front() <= 0) return to_unit_interval(std::move(out));
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = zero && i == 0 ? std::log2(values[1]) - 1 : std::log2(values[i]);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = zero && i == 0 ? std::log2(values[1]) - 1 : std::log2(values[i]);
   return out;
 }
 
 }  // namespace detail
 
-/// Where each value of an ordered coordinate lies in [0, 1]: the mean of its rank and of its size, the size by logarithm
-/// when the largest is at least 4 times the smallest (of the positive ones, if a 0 leads). Rank alone loses how far apart
-/// values are, size alone crowds {1, 2, 4, ..., 1024} at one end; the mean was never worse than either.
+/// Where each value of an ordered coordinate lies in [0, 1]: the mean of its rank and of its size, the size by
+/// logarithm when the largest is at least 4 times the smallest (of the positive ones, if a 0 leads). Rank alone loses
+/// how far apart values are, size alone crowds {1, 2, 4, ..., 1024} at one end; the mean was never worse than either.
 /// For an unordered coordinate the positions say no more than the index does.
 [[nodiscard]] inline std::vector<double> scaled_positions(const coordinate& axis) {
   const std::size_t n = axis.values.size();
   std::vector<double> size = axis.values;
   const std::size_t first = n > 2 && size.front() == 0 ? 1 : 0;
-  if (axis.ordered && n > 0 && detail::spread_by_factors(size[first], size.back())) size = detail::logarithms(axis.values);
+  if (axis.ordered && n > 0 && detail::spread_by_factors(size[first], size.back()))
+    size = detail::logarithms(axis.values);
   size = detail::to_unit_interval(std::move(size));
-  for (std::size_t i = 0; i < n && n > 1; ++i) size[i] = (static_cast<double>(i) / static_cast<double>(n - 1) + size[i]) / 2;
+  for (std::size_t i = 0; i < n && n > 1; ++i)
+    size[i] = (static_cast<double>(i) / static_cast<double>(n - 1) + size[i]) / 2;
   return size;
 }
 
@@ -78,8 +81,8 @@ struct feature_options {
                             ///< outermost factor is the extent over the size of level 1, so that it needs no column
   bool pairs = false;       ///< log2 of the product of each two ordered coordinates or tile sizes. Trees cut along one
                             ///< column at a time and cannot see a product of two; ridge and Gaussian processes can
-  bool one_hot = true;      ///< an unordered coordinate: a 0/1 column per value (one column for two values); otherwise its
-                            ///< index, which does for trees
+  bool one_hot = true;  ///< an unordered coordinate: a 0/1 column per value (one column for two values); otherwise its
+                        ///< index, which does for trees
 
   /// What trees like: everything that a single threshold should be able to cut.
   [[nodiscard]] static constexpr feature_options for_trees() { return {true, false, false, true, true, false}; }
@@ -88,7 +91,8 @@ struct feature_options {
 /// Encodes the points of one lattice. Coordinates with a single value make no column.
 class feature_map {
  public:
-  /// @param extra  further columns. Their range, and whether to take logarithms, is learnt from 256 random points; it becomes
+  /// @param extra  further columns. Their range, and whether to take logarithms, is learnt from 256 random points; it
+  /// becomes
   ///               [0, 1] up to points beyond what was drawn
   explicit feature_map(const lattice& space, feature_options options = {}, std::vector<point_feature> extra = {})
       : dimensions_(space.dimensions()), extra_(std::move(extra)) {
@@ -197,14 +201,16 @@ class feature_map {
 
   [[nodiscard]] std::vector<sum> ordered_terms(const lattice& space, const feature_options& options) {
     std::vector<sum> terms;
-    for (const auto& axis : space.axes()) logarithms_.push_back(axis.ordered ? detail::logarithms(axis.values) : std::vector<double>{});
+    for (const auto& axis : space.axes())
+      logarithms_.push_back(axis.ordered ? detail::logarithms(axis.values) : std::vector<double>{});
     if (options.pairs)
       for (std::size_t d = 0; d < dimensions_; ++d)
         if (space.axis(d).ordered && space.extent(d) > 1) terms.push_back({space.axis(d).name, d, d + 1, false});
     if (options.inclusive)
       for (const auto& t : space.tiles())
         for (std::size_t l = 1; l + 1 < t.levels; ++l)  // the innermost level's size is its factor
-          if (space.extent(t.first) > 1) terms.push_back({space.axis(t.first + l - 1).name, t.first + l - 1, t.first + t.levels - 1, true});
+          if (space.extent(t.first) > 1)
+            terms.push_back({space.axis(t.first + l - 1).name, t.first + l - 1, t.first + t.levels - 1, true});
     return terms;
   }
 
@@ -226,7 +232,8 @@ class feature_map {
   [[nodiscard]] double value(std::size_t e, const point& p) const {
     const double v = extra_[e].value(p);
     if (!std::isfinite(v))
-      throw std::invalid_argument("feature '" + extra_[e].name + "': not a finite number at a configuration; give one for every configuration");
+      throw std::invalid_argument("feature '" + extra_[e].name +
+                                  "': not a finite number at a configuration; give one for every configuration");
     return v;
   }
 
@@ -239,7 +246,8 @@ class feature_map {
     }
     for (std::size_t t = 0; t < terms_.size(); ++t) {
       double total = 0;
-      for (std::size_t d = terms_[t].first; d < terms_[t].last; ++d) total += logarithms_[d][static_cast<std::size_t>(p[d])];
+      for (std::size_t d = terms_[t].first; d < terms_[t].last; ++d)
+        total += logarithms_[d][static_cast<std::size_t>(p[d])];
       scratch[t] = total;
       if (terms_[t].is_column) put(column++, total);
     }

@@ -1,12 +1,12 @@
 #pragma once
-// Gaussian-process regression as a cost model: rows of numbers in, mean and deviation out. The best model of kernel times with
-// few samples. To search the points of a lattice use lattice_process.hpp, which is the same model with tables instead of
-// exponentials and candidates kept ready.
+// Gaussian-process regression as a cost model: rows of numbers in, mean and deviation out. The best model of kernel
+// times with few samples. To search the points of a lattice use lattice_process.hpp, which is the same model with
+// tables instead of exponentials and candidates kept ready.
 //
 // Each column is scaled to [0, 1] over the samples; the correlation of two rows is the product over columns of
 // (1 + matern52(distance / length)) / 2, so that every column matters alone and together with others (Duvenaud et al.,
-// "Additive Gaussian processes", NIPS 2011). Mean and variance are profiled out; lengths and noise are chosen by marginal
-// likelihood (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapters 2 and 5).
+// "Additive Gaussian processes", NIPS 2011). Mean and variance are profiled out; lengths and noise are chosen by
+// marginal likelihood (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapters 2 and 5).
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,8 @@
 
 namespace tileseek {
 
-/// A cost model that knows its deviation and takes weights: a sample of weight w is as noisy as the mean of w measurements.
+/// A cost model that knows its deviation and takes weights: a sample of weight w is as noisy as the mean of w
+/// measurements.
 class gaussian_process {
  public:
   /// @throws std::invalid_argument  an option out of its range, by name
@@ -38,14 +39,15 @@ class gaussian_process {
 
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y) { fit(x, y, Eigen::VectorXd::Ones(y.size())); }
 
-  /// With more than `most_active` rows, half of as many best and as many random ones are used. Parameters are swept over three
-  /// times at the first fit, and once, from where they are, at a later one to the same number of columns if the samples have
-  /// become more by `growth`, or fewer; otherwise they stay.
+  /// With more than `most_active` rows, half of as many best and as many random ones are used. Parameters are swept
+  /// over three times at the first fit, and once, from where they are, at a later one to the same number of columns if
+  /// the samples have become more by `growth`, or fewer; otherwise they stay.
   /// @pre weights[i] > 0
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const Eigen::VectorXd& weights) {
     if (x.rows() != y.size() || weights.size() != y.size())
-      throw std::invalid_argument("gaussian process: " + std::to_string(x.rows()) + " rows, " + std::to_string(y.size()) +
-                                  " labels and " + std::to_string(weights.size()) + " weights; give one label and one weight a row");
+      throw std::invalid_argument("gaussian process: " + std::to_string(x.rows()) + " rows, " +
+                                  std::to_string(y.size()) + " labels and " + std::to_string(weights.size()) +
+                                  " weights; give one label and one weight a row");
     if (parameters_.lengths.size() != static_cast<std::size_t>(x.cols())) {
       parameters_.lengths.assign(static_cast<std::size_t>(x.cols()), options_.start_length);
       parameters_.noise = options_.start_noise;
@@ -78,7 +80,8 @@ class gaussian_process {
     unit_ = label.factor.size() > 0 && label.factor[0] > 0 ? 1 / label.factor[0] : 0;
     y_ = unit_ > 0 ? Eigen::VectorXd((labels.array() - centre_) / unit_) : Eigen::VectorXd::Zero(n);
     const auto grown = static_cast<double>(chosen_with_) * (1 + options_.growth);
-    if (options_.fit_parameters && n > 1 && unit_ > 0 && (static_cast<double>(y.size()) >= grown || y.size() < chosen_with_)) {
+    if (options_.fit_parameters && n > 1 && unit_ > 0 &&
+        (static_cast<double>(y.size()) >= grown || y.size() < chosen_with_)) {
       for (int sweeps = chosen_with_ == 0 ? 3 : 1; sweeps > 0; --sweeps) choose_parameters(random);
       chosen_with_ = y.size();
     }
@@ -114,8 +117,8 @@ class gaussian_process {
   /// Lengths, in ranges of the columns, and noise. A column with a long length matters little.
   [[nodiscard]] const kernel_parameters& parameters() const noexcept { return parameters_; }
 
-  /// The logarithm of the likelihood of the active samples under the parameters in use, times their prior; up to a constant
-  /// that depends on the number of samples alone.
+  /// The logarithm of the likelihood of the active samples under the parameters in use, times their prior; up to a
+  /// constant that depends on the number of samples alone.
   [[nodiscard]] double log_posterior() const {
     if (x_.rows() == 0) return 0;
     const auto [axes, at] = levels(x_);
@@ -128,8 +131,8 @@ class gaussian_process {
     const auto& o = options_;
     out.add(o.product == kernel_product::anova);
     out.add(o.fit_parameters);
-    for (const double v : {o.start_length, o.length_spread, o.shortest_length, o.longest_length, o.start_noise, o.noise_spread,
-                           o.least_noise, o.most_noise, o.length_step, o.noise_step, o.growth})
+    for (const double v : {o.start_length, o.length_spread, o.shortest_length, o.longest_length, o.start_noise,
+                           o.noise_spread, o.least_noise, o.most_noise, o.length_step, o.noise_step, o.growth})
       out.add(v);
     for (const std::size_t v : {o.fit_samples, o.most_active, o.kept}) out.add(v);
     out.add(o.seed);
@@ -153,8 +156,8 @@ class gaussian_process {
     gaussian_process_options o;
     o.product = in.number<bool>() ? kernel_product::anova : kernel_product::plain;
     o.fit_parameters = in.number<bool>();
-    for (double* v : {&o.start_length, &o.length_spread, &o.shortest_length, &o.longest_length, &o.start_noise, &o.noise_spread,
-                      &o.least_noise, &o.most_noise, &o.length_step, &o.noise_step, &o.growth})
+    for (double* v : {&o.start_length, &o.length_spread, &o.shortest_length, &o.longest_length, &o.start_noise,
+                      &o.noise_spread, &o.least_noise, &o.most_noise, &o.length_step, &o.noise_step, &o.growth})
       *v = in.number<double>();
     for (std::size_t* v : {&o.fit_samples, &o.most_active, &o.kept}) *v = in.number<std::size_t>();
     o.seed = in.number<std::uint64_t>();
@@ -173,7 +176,8 @@ class gaussian_process {
     const Eigen::Index d = out.x_.cols();
     in.require(out.y_.size() == n && out.noise_share_.size() == n && out.factor_.rows() == n && out.factor_.cols() == n,
                "a label, a weight and a row of the matrix for each sample");
-    in.require(static_cast<Eigen::Index>(out.parameters_.lengths.size()) == d && out.low_.size() == d && out.inverse_range_.size() == d,
+    in.require(static_cast<Eigen::Index>(out.parameters_.lengths.size()) == d && out.low_.size() == d &&
+                   out.inverse_range_.size() == d,
                "a length and a range for each column");
     if (n > 0) out.solve();
     return out;
@@ -189,12 +193,15 @@ class gaussian_process {
   [[nodiscard]] Eigen::MatrixXd scaled(const Eigen::MatrixXd& x) const {
     Eigen::MatrixXd z(x.rows(), x.cols());
     for (Eigen::Index c = 0; c < x.cols(); ++c)
-      z.col(c) = ((x.col(c) / 2).array() - low_[c] / 2).cwiseProduct(Eigen::ArrayXd::Constant(x.rows(), inverse_range_[c])).cwiseMin(1e6).cwiseMax(-1e6);
+      z.col(c) = ((x.col(c) / 2).array() - low_[c] / 2)
+                     .cwiseProduct(Eigen::ArrayXd::Constant(x.rows(), inverse_range_[c]))
+                     .cwiseMin(1e6)
+                     .cwiseMax(-1e6);
     return z;
   }
 
-  /// The distinct values of each column, and which of them each entry is. Columns of kernels have few, so that tables of
-  /// correlations between values are much smaller than between rows.
+  /// The distinct values of each column, and which of them each entry is. Columns of kernels have few, so that tables
+  /// of correlations between values are much smaller than between rows.
   [[nodiscard]] static level_table levels(const Eigen::MatrixXd& x) {
     level_table out;
     out.axes.resize(static_cast<std::size_t>(x.cols()));
@@ -205,7 +212,8 @@ class gaussian_process {
       std::sort(positions.begin(), positions.end());
       positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
       for (Eigen::Index i = 0; i < x.rows(); ++i)
-        out.at(i, c) = static_cast<std::uint16_t>(std::lower_bound(positions.begin(), positions.end(), x(i, c)) - positions.begin());
+        out.at(i, c) = static_cast<std::uint16_t>(std::lower_bound(positions.begin(), positions.end(), x(i, c)) -
+                                                  positions.begin());
     }
     return out;
   }
@@ -234,7 +242,8 @@ class gaussian_process {
     factor_.diagonal() += parameters_.noise * noise_share_;
     {
       const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> llt(factor_);
-      // The noise keeps the matrix positive; should rounding defeat it all the same, the rows are as good as independent.
+      // The noise keeps the matrix positive; should rounding defeat it all the same, the rows are as good as
+      // independent.
       if (llt.info() != Eigen::Success) factor_ = Eigen::MatrixXd::Identity(n, n) * std::sqrt(1 + parameters_.noise);
     }
     factor_.triangularView<Eigen::StrictlyUpper>().setZero();
@@ -279,16 +288,19 @@ class gaussian_process {
     prediction out{Eigen::VectorXd::Constant(x.rows(), centre_), Eigen::VectorXd::Zero(x.rows())};
     if (x_.rows() == 0) return out;
     if (x.cols() != x_.cols())
-      throw std::invalid_argument("gaussian process: fitted to " + std::to_string(x_.cols()) + " columns, asked about " +
-                                  std::to_string(x.cols()) + "; encode both with the same feature_map");
-    constexpr Eigen::Index chunk = 512;  // rows at a time, so that memory stays bounded and indices of values fit 16 bits
+      throw std::invalid_argument("gaussian process: fitted to " + std::to_string(x_.cols()) +
+                                  " columns, asked about " + std::to_string(x.cols()) +
+                                  "; encode both with the same feature_map");
+    constexpr Eigen::Index chunk =
+        512;  // rows at a time, so that memory stays bounded and indices of values fit 16 bits
     for (Eigen::Index from = 0; from < x.rows(); from += chunk) {
       const Eigen::Index n = std::min(chunk, x.rows() - from);
       const Eigen::MatrixXd k = cross(scaled(x.middleRows(from, n)));
       out.mean.segment(from, n).array() += unit_ * (mean_ + (k * weights_).array());
       if (!with_deviation) continue;
       const Eigen::MatrixXd v = factor_.triangularView<Eigen::Lower>().solve(k.transpose());
-      out.deviation.segment(from, n) = unit_ * scale_ * (1 - v.colwise().squaredNorm().transpose().array()).cwiseMax(0).sqrt();
+      out.deviation.segment(from, n) =
+          unit_ * scale_ * (1 - v.colwise().squaredNorm().transpose().array()).cwiseMax(0).sqrt();
     }
     return out;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// A Gaussian process over the points of a lattice, made for searching one: it keeps thousands of candidates ready and names
-// the one with the least lower confidence bound after every observation. What a Bayesian search needs of it:
+// A Gaussian process over the points of a lattice, made for searching one: it keeps thousands of candidates ready and
+// names the one with the least lower confidence bound after every observation. What a Bayesian search needs of it:
 //
 //   tileseek::lattice_process model(space);
 //   model.observe(p, seconds);                          // results as they come, failures as infinity
@@ -13,22 +13,22 @@
 //     }
 //   model.retract();                                    // before the results of the batch are observed
 //
-// The model. Labels are logarithms of seconds capped at their 75 % quantile (labels.hpp); each coordinate is scaled to [0, 1]
-// (scaled_positions); the correlation of two points is the product over coordinates of (1 + matern52(distance / length)) / 2,
-// which lets every coordinate matter alone and together with others (Duvenaud et al., "Additive Gaussian processes", NIPS 2011);
-// mean and variance are profiled out, lengths and noise chosen by marginal likelihood (Rasmussen and Williams, Gaussian
-// Processes for Machine Learning, 2006, chapters 2 and 5). Batches: Ginsbourger et al., "Kriging is well-suited to parallelize
-// optimization", 2010 (the kriging believer); Desautels et al., JMLR 2014.
+// The model. Labels are logarithms of seconds capped at their 75 % quantile (labels.hpp); each coordinate is scaled to
+// [0, 1] (scaled_positions); the correlation of two points is the product over coordinates of (1 + matern52(distance /
+// length)) / 2, which lets every coordinate matter alone and together with others (Duvenaud et al., "Additive Gaussian
+// processes", NIPS 2011); mean and variance are profiled out, lengths and noise chosen by marginal likelihood
+// (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapters 2 and 5). Batches: Ginsbourger et
+// al., "Kriging is well-suited to parallelize optimization", 2010 (the kriging believer); Desautels et al., JMLR 2014.
 //
 // The speed. A candidate's mean and variance come from v = L^-1 k, a column per candidate that grows by an entry per
-// observation (L: Cholesky factor of the observations' covariance). Growing all columns after each observation reads all of
-// them, tens of megabytes. Almost none need it: an observation with innovation r moves a candidate's mean by at most
-// |r| deviations and can only shrink the deviation, so that Cauchy's inequality bounds the candidate's lower confidence bound
-// from a stale column,
+// observation (L: Cholesky factor of the observations' covariance). Growing all columns after each observation reads
+// all of them, tens of megabytes. Almost none need it: an observation with innovation r moves a candidate's mean by at
+// most |r| deviations and can only shrink the deviation, so that Cauchy's inequality bounds the candidate's lower
+// confidence bound from a stale column,
 //     bound >= mean - deviation * sqrt(kappa^2 s^2 + sum of the squared innovations since),
-// and columns grow only where that is below the best exact bound (as in Minoux's accelerated greedy algorithm, 1978). After a
-// refit the means are computed for all candidates at once, and the columns again only as far as needed to rule a candidate
-// out. The candidate found is the one a complete update would find, up to rounding.
+// and columns grow only where that is below the best exact bound (as in Minoux's accelerated greedy algorithm, 1978).
+// After a refit the means are computed for all candidates at once, and the columns again only as far as needed to rule
+// a candidate out. The candidate found is the one a complete update would find, up to rounding.
 
 #include <algorithm>
 #include <cmath>
@@ -70,14 +70,16 @@ class lattice_process {
     make_tables();
   }
 
-  // --- what was measured ------------------------------------------------------------------------------------------------
+  // --- what was measured
+  // ------------------------------------------------------------------------------------------------
 
-  /// Takes a result: seconds, infinite for a failure. A point observed before is ignored, so that answers from a memory do not
-  /// count twice. Costs O(n^2) and touches no candidate. Labels are capped at the last refit's cap.
+  /// Takes a result: seconds, infinite for a failure. A point observed before is ignored, so that answers from a memory
+  /// do not count twice. Costs O(n^2) and touches no candidate. Labels are capped at the last refit's cap.
   /// @pre no points are pretended (call retract() first)
   /// @throws std::logic_error  some are
   void observe(const point& at, double seconds) {
-    if (rows_ > real_rows_) throw std::logic_error("lattice_process: observe() while points are pretended; call retract() first");
+    if (rows_ > real_rows_)
+      throw std::logic_error("lattice_process: observe() while points are pretended; call retract() first");
     if (!known_.insert(at).second) return;
     points_.push_back(at);
     seconds_.push_back(seconds);
@@ -100,8 +102,8 @@ class lattice_process {
            real_rows_ >= static_cast<Eigen::Index>(options_.most_active);
   }
 
-  /// Chooses the labels' cap, the observations that stay in the matrix, and the parameters anew, and rebuilds the matrix.
-  /// Drops pretended points.
+  /// Chooses the labels' cap, the observations that stay in the matrix, and the parameters anew, and rebuilds the
+  /// matrix. Drops pretended points.
   void refit(rng& random) {
     retract();
     if (points_.empty()) return;
@@ -111,7 +113,8 @@ class lattice_process {
 
     std::vector<std::size_t> active(points_.size());
     for (std::size_t i = 0; i < active.size(); ++i) active[i] = i;
-    if (active.size() >= options_.most_active) active = detail::best_and_random(labels.y, options_.kept, options_.kept, random);
+    if (active.size() >= options_.most_active)
+      active = detail::best_and_random(labels.y, options_.kept, options_.kept, random);
 
     const kernel_parameters before = parameters_;
     if (options_.fit_parameters && points_.size() > 1) fit_parameters(labels.y, active, random);
@@ -135,7 +138,8 @@ class lattice_process {
     recompute_means();
   }
 
-  // --- candidates -------------------------------------------------------------------------------------------------------
+  // --- candidates
+  // -------------------------------------------------------------------------------------------------------
 
   /// Replaces the candidates. Memory: a float per candidate and observation (18,000 and 400: 29 MB), touched as needed.
   /// @pre all are points of the lattice
@@ -153,8 +157,8 @@ class lattice_process {
   [[nodiscard]] std::span<const point> candidates() const noexcept { return candidates_; }
   [[nodiscard]] const point& candidate(std::size_t i) const { return candidates_[i]; }
 
-  /// The candidate, neither observed nor pretended, with the least mean - kappa * deviation; the first of equal ones. Nothing
-  /// when none is left, or before the first refit().
+  /// The candidate, neither observed nor pretended, with the least mean - kappa * deviation; the first of equal ones.
+  /// Nothing when none is left, or before the first refit().
   [[nodiscard]] std::optional<std::size_t> least_bound(double kappa) {
     if (!fitted_ || candidates_.empty()) return std::nullopt;
     for (;;) {
@@ -204,7 +208,8 @@ class lattice_process {
     profile();
   }
 
-  // --- what the model thinks --------------------------------------------------------------------------------------------
+  // --- what the model thinks
+  // --------------------------------------------------------------------------------------------
 
   /// Mean and deviation (without noise) of the labels at any points of the lattice; ln seconds, capped.
   [[nodiscard]] prediction predict(std::span<const point> points) const {
@@ -250,7 +255,8 @@ class lattice_process {
     bool good = p.lengths.size() == axes_.size() && p.noise > 0;
     for (const double l : p.lengths) good = good && l > 0 && std::isfinite(l);
     if (!good)
-      throw std::invalid_argument("lattice_process: start_from() needs a positive noise and " + std::to_string(axes_.size()) +
+      throw std::invalid_argument("lattice_process: start_from() needs a positive noise and " +
+                                  std::to_string(axes_.size()) +
                                   " positive lengths, one per coordinate of the lattice");
     p.noise = std::clamp(p.noise, options_.least_noise, options_.most_noise);
     parameters_ = std::move(p);
@@ -260,8 +266,8 @@ class lattice_process {
  private:
   static constexpr double smallest_variance = 1e-6;  // single precision knows no less
 
-  /// What is known of a candidate. With rows i of its column v: deviation^2 = 1 - sum v_i^2 over i < column, an upper bound of
-  /// the variance when column < rows_; labels = sum v_i zy_i and ones = sum v_i z1_i over i < mean_rows.
+  /// What is known of a candidate. With rows i of its column v: deviation^2 = 1 - sum v_i^2 over i < column, an upper
+  /// bound of the variance when column < rows_; labels = sum v_i zy_i and ones = sum v_i z1_i over i < mean_rows.
   /// Always column <= mean_rows, or both are complete.
   struct candidate_state {
     double labels = 0;
@@ -281,13 +287,15 @@ class lattice_process {
     const std::vector<double> positions = scaled_positions(a);
     std::vector<std::uint16_t> level(positions.size());
     if (!a.ordered && positions.size() > 4096)
-      throw std::invalid_argument("lattice_process: unordered parameter '" + a.name + "' has " + std::to_string(positions.size()) +
+      throw std::invalid_argument("lattice_process: unordered parameter '" + a.name + "' has " +
+                                  std::to_string(positions.size()) +
                                   " values, at most 4096 can be modelled; split it, or make it ordered");
     if (!a.ordered || positions.size() <= most_levels) {
       axis.positions = positions;
       for (std::size_t i = 0; i < level.size(); ++i) level[i] = static_cast<std::uint16_t>(i);
     } else {  // a fine grid: values this close are equal to the kernel, whose lengths are much longer
-      for (std::size_t i = 0; i < most_levels; ++i) axis.positions.push_back(static_cast<double>(i) / (most_levels - 1));
+      for (std::size_t i = 0; i < most_levels; ++i)
+        axis.positions.push_back(static_cast<double>(i) / (most_levels - 1));
       for (std::size_t i = 0; i < level.size(); ++i)
         level[i] = static_cast<std::uint16_t>(std::lround(positions[i] * (most_levels - 1)));
     }
@@ -295,8 +303,8 @@ class lattice_process {
     level_.push_back(std::move(level));
   }
 
-  /// Coordinates are merged into groups with up to 256 joint values, so that a correlation is a product of three or four
-  /// look-ups instead of ten.
+  /// Coordinates are merged into groups with up to 256 joint values, so that a correlation is a product of three or
+  /// four look-ups instead of ten.
   void group_axes() {
     constexpr std::size_t most = 256;
     std::size_t size = 0;
@@ -321,7 +329,8 @@ class lattice_process {
         const Eigen::MatrixXf one = axes_[d].table(parameters_.lengths[d], options_.product).cast<float>();
         Eigen::MatrixXf next(t.rows() * one.rows(), t.cols() * one.cols());
         for (Eigen::Index j = 0; j < one.cols(); ++j)
-          for (Eigen::Index i = 0; i < one.rows(); ++i) next.block(i * t.rows(), j * t.cols(), t.rows(), t.cols()) = one(i, j) * t;
+          for (Eigen::Index i = 0; i < one.rows(); ++i)
+            next.block(i * t.rows(), j * t.cols(), t.rows(), t.cols()) = one(i, j) * t;
         t = std::move(next);
       }
       g.table = std::move(t);
@@ -353,7 +362,8 @@ class lattice_process {
 
   void fit_parameters(const Eigen::VectorXd& y, const std::vector<std::size_t>& active, rng& random) {
     Eigen::VectorXd of_active(static_cast<Eigen::Index>(active.size()));
-    for (std::size_t i = 0; i < active.size(); ++i) of_active[static_cast<Eigen::Index>(i)] = y[static_cast<Eigen::Index>(active[i])];
+    for (std::size_t i = 0; i < active.size(); ++i)
+      of_active[static_cast<Eigen::Index>(i)] = y[static_cast<Eigen::Index>(active[i])];
     const std::size_t half = options_.fit_samples / 2;
     const auto chosen = detail::best_and_random(of_active, half, options_.fit_samples - half, random);
     const auto n = static_cast<Eigen::Index>(chosen.size());
@@ -363,7 +373,8 @@ class lattice_process {
       const std::size_t from = chosen[static_cast<std::size_t>(i)];
       label[i] = of_active[static_cast<Eigen::Index>(from)];
       const point& p = points_[active[from]];
-      for (std::size_t d = 0; d < axes_.size(); ++d) at(i, static_cast<Eigen::Index>(d)) = level_[d][static_cast<std::size_t>(p[d])];
+      for (std::size_t d = 0; d < axes_.size(); ++d)
+        at(i, static_cast<Eigen::Index>(d)) = level_[d][static_cast<std::size_t>(p[d])];
     }
     parameters_ = detail::sweep(std::move(parameters_), axes_, at, label, Eigen::VectorXd::Ones(n), options_, random);
   }
@@ -387,10 +398,12 @@ class lattice_process {
     for (Eigen::Index j = 0; j < n; ++j) {
       k(j, j) = 1 + parameters_.noise;
       for (Eigen::Index i = j + 1; i < n; ++i)
-        k(i, j) = correlation(observed_.data() + static_cast<std::size_t>(i) * g, observed_.data() + static_cast<std::size_t>(j) * g);
+        k(i, j) = correlation(observed_.data() + static_cast<std::size_t>(i) * g,
+                              observed_.data() + static_cast<std::size_t>(j) * g);
     }
     const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> llt(k);
-    // The noise keeps the matrix positive; should rounding defeat it all the same, the points are as good as independent.
+    // The noise keeps the matrix positive; should rounding defeat it all the same, the points are as good as
+    // independent.
     if (llt.info() != Eigen::Success) k = Eigen::MatrixXd::Identity(n, n) * std::sqrt(1 + parameters_.noise);
     rows_ = n;
     real_rows_ = n;
@@ -421,7 +434,8 @@ class lattice_process {
   [[nodiscard]] std::vector<double> forward(const std::vector<std::uint16_t>& at) const {
     std::vector<double> v(static_cast<std::size_t>(rows_));
     Eigen::Map<Eigen::VectorXd> k(v.data(), rows_);
-    for (Eigen::Index i = 0; i < rows_; ++i) k[i] = correlation(at.data(), observed_.data() + static_cast<std::size_t>(i) * groups_.size());
+    for (Eigen::Index i = 0; i < rows_; ++i)
+      k[i] = correlation(at.data(), observed_.data() + static_cast<std::size_t>(i) * groups_.size());
     factor_.topLeftCorner(rows_, rows_).triangularView<Eigen::Lower>().solveInPlace(k);
     return v;
   }
@@ -449,8 +463,10 @@ class lattice_process {
     observed_.insert(observed_.end(), at.begin(), at.end());
     ++rows_;
     reserve_columns(rows_);
-    if (label) active_.push_back(points_.size() - 1);
-    else innovations();
+    if (label)
+      active_.push_back(points_.size() - 1);
+    else
+      innovations();
   }
 
   void truncate(Eigen::Index n) {
@@ -491,7 +507,8 @@ class lattice_process {
   /// later_[i]: sum of the squared innovations of rows i and later.
   void innovations() {
     later_.assign(static_cast<std::size_t>(rows_) + 1, 0.0);
-    for (std::size_t i = static_cast<std::size_t>(rows_); i-- > 0;) later_[i] = later_[i + 1] + square(zy_[i] - mean_ * z1_[i]);
+    for (std::size_t i = static_cast<std::size_t>(rows_); i-- > 0;)
+      later_[i] = later_[i + 1] + square(zy_[i] - mean_ * z1_[i]);
   }
 
   // --- candidates ---
@@ -575,7 +592,9 @@ class lattice_process {
     // width[i]: deviations by which the bound of a candidate whose mean is complete for i rows may lie below that mean.
     std::vector<double> width(later_.size());
     for (std::size_t i = 0; i < width.size(); ++i) width[i] = std::sqrt(later_[i] + square(kappa * scale_));
-    const auto bound = [&](const candidate_state& s) { return mean_of(s) - s.deviation * width[static_cast<std::size_t>(s.mean_rows)]; };
+    const auto bound = [&](const candidate_state& s) {
+      return mean_of(s) - s.deviation * width[static_cast<std::size_t>(s.mean_rows)];
+    };
 
     std::optional<std::size_t> best;
     double least = std::numeric_limits<double>::infinity();
@@ -599,7 +618,9 @@ class lattice_process {
     for (std::size_t c = 0; c < state_.size(); ++c)
       if (!state_[c].taken)
         if (const double b = bound(state_[c]); b <= least) waiting_.push_back({b, c});
-    const auto later = [](const waiting& a, const waiting& b) { return a.bound != b.bound ? a.bound > b.bound : a.candidate > b.candidate; };
+    const auto later = [](const waiting& a, const waiting& b) {
+      return a.bound != b.bound ? a.bound > b.bound : a.candidate > b.candidate;
+    };
     std::make_heap(waiting_.begin(), waiting_.end(), later);
     front_.clear();
     while (!waiting_.empty() && waiting_.front().bound <= least) {
@@ -639,8 +660,8 @@ class lattice_process {
   bool fitted_ = false;
   double cap_ = 0;
 
-  Eigen::Index rows_ = 0;       ///< of the matrix, pretended ones included
-  Eigen::Index real_rows_ = 0;  ///< without them
+  Eigen::Index rows_ = 0;                ///< of the matrix, pretended ones included
+  Eigen::Index real_rows_ = 0;           ///< without them
   std::vector<std::size_t> active_;      ///< the observation behind each real row
   std::vector<std::uint16_t> observed_;  ///< joint levels of each row's point
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> factor_;       ///< L; room for more rows

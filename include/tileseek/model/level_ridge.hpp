@@ -1,8 +1,9 @@
 #pragma once
-// Ridge regression on a quadratic of the inputs and, beside it, a free effect for each value an input takes. A parameter of a
-// kernel takes a handful of values, and one of them often stands out for a reason that no smooth curve has: a block of 32
-// threads is a warp, a tile of 3 does not divide. With the free effects, dynamic gradient descent needs half the measurements
-// that it needs with the quadratic alone on recorded convolution kernels, and the model costs less than a millisecond to fit.
+// Ridge regression on a quadratic of the inputs and, beside it, a free effect for each value an input takes. A
+// parameter of a kernel takes a handful of values, and one of them often stands out for a reason that no smooth curve
+// has: a block of 32 threads is a warp, a tile of 3 does not divide. With the free effects, dynamic gradient descent
+// needs half the measurements that it needs with the quadratic alone on recorded convolution kernels, and the model
+// costs less than a millisecond to fit.
 //
 // Hoerl and Kennard, "Ridge regression: biased estimation for nonorthogonal problems", Technometrics 1970.
 
@@ -32,14 +33,15 @@ struct level_ridge_options {
   std::size_t largest_expansion = 4096;
 };
 
-/// A cost model that knows its deviation and takes weights. Inputs within [0, 1], as a feature_map gives them, are taken as they
-/// are; others are scaled by the range of the samples.
+/// A cost model that knows its deviation and takes weights. Inputs within [0, 1], as a feature_map gives them, are
+/// taken as they are; others are scaled by the range of the samples.
 class level_ridge {
  public:
   /// @throws std::invalid_argument  the penalty is not a positive number
   explicit level_ridge(level_ridge_options options = {}) : options_(options) {
     if (!(options.penalty > 0) || !std::isfinite(options.penalty))
-      throw std::invalid_argument("level_ridge: penalty is " + std::to_string(options.penalty) + "; give a positive number, such as 0.3");
+      throw std::invalid_argument("level_ridge: penalty is " + std::to_string(options.penalty) +
+                                  "; give a positive number, such as 0.3");
   }
 
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y) { fit(x, y, Eigen::VectorXd::Ones(y.size())); }
@@ -47,8 +49,9 @@ class level_ridge {
   /// @pre weights[i] > 0
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const Eigen::VectorXd& weights) {
     if (x.rows() != y.size() || weights.size() != y.size())
-      throw std::invalid_argument("level_ridge: " + std::to_string(x.rows()) + " rows, " + std::to_string(y.size()) + " labels and " +
-                                  std::to_string(weights.size()) + " weights; give one label and one weight a row");
+      throw std::invalid_argument("level_ridge: " + std::to_string(x.rows()) + " rows, " + std::to_string(y.size()) +
+                                  " labels and " + std::to_string(weights.size()) +
+                                  " weights; give one label and one weight a row");
     *this = level_ridge(options_);
     if (y.size() == 0) return;
     learn_columns(x);
@@ -69,7 +72,8 @@ class level_ridge {
     gram.selfadjointView<Eigen::Lower>().rankUpdate(primal ? Eigen::MatrixXd(a.transpose()) : a);
     gram.diagonal().array() += options_.penalty + 1e-14 * gram.diagonal().maxCoeff();  // the latter for a tiny penalty
     const Eigen::LLT<Eigen::MatrixXd, Eigen::Lower> llt(gram);
-    coefficients_ = primal ? Eigen::VectorXd(llt.solve(a.transpose() * b)) : Eigen::VectorXd(a.transpose() * llt.solve(b));
+    coefficients_ =
+        primal ? Eigen::VectorXd(llt.solve(a.transpose() * b)) : Eigen::VectorXd(a.transpose() * llt.solve(b));
     factor_ = llt.matrixL();
     if (!primal) rows_ = a;
     noise_ = std::sqrt((b - a * coefficients_).squaredNorm() / total_);
@@ -119,7 +123,8 @@ class level_ridge {
     out.rows_ = in.matrix();
     const Eigen::Index p = out.coefficients_.size();
     in.require(p == 0 || (p == out.width() && p == out.centre_.size()), "a coefficient for each column");
-    in.require(p == 0 || out.factor_.rows() == (out.rows_.size() == 0 ? p : out.rows_.rows()), "a factor of another size");
+    in.require(p == 0 || out.factor_.rows() == (out.rows_.size() == 0 ? p : out.rows_.rows()),
+               "a factor of another size");
     in.require(out.factor_.rows() == out.factor_.cols(), "a factor that is not square");
     in.require(out.rows_.size() == 0 || out.rows_.cols() == p, "rows of another width");
     in.finish();
@@ -165,7 +170,8 @@ class level_ridge {
     for (Eigen::Index i = 0; products_ && i < f; ++i)
       for (Eigen::Index j = i + 1; j < f; ++j) out.col(next++) = out.col(i).cwiseProduct(out.col(j));
     for (Eigen::Index c = 0; c < f; ++c)
-      for (const double level : levels_[static_cast<std::size_t>(c)]) out.col(next++) = (x.col(c).array() == level).cast<double>();
+      for (const double level : levels_[static_cast<std::size_t>(c)])
+        out.col(next++) = (x.col(c).array() == level).cast<double>();
     return out;
   }
 

@@ -1,11 +1,12 @@
 #pragma once
-// A cost model that begins with what another run learnt: the same kernel on another device, in another run, or for a similar
-// shape.
+// A cost model that begins with what another run learnt: the same kernel on another device, in another run, or for a
+// similar shape.
 //
-// A model fitted to the older samples gives a prediction for each row, and that prediction is one more input of the new model
-// (stacking: Wolpert, "Stacked generalization", Neural Networks 1992). The new model finds out from the new samples how far to
-// trust it: fully, by a factor, or not at all. Mixing the older samples themselves in at a smaller weight was tried and ranked
-// worse than no older samples at all, at any weight, on pairs of recorded runs (bench/model_ranking.cpp).
+// A model fitted to the older samples gives a prediction for each row, and that prediction is one more input of the new
+// model (stacking: Wolpert, "Stacked generalization", Neural Networks 1992). The new model finds out from the new
+// samples how far to trust it: fully, by a factor, or not at all. Mixing the older samples themselves in at a smaller
+// weight was tried and ranked worse than no older samples at all, at any weight, on pairs of recorded runs
+// (bench/model_ranking.cpp).
 
 #include <cstddef>
 #include <stdexcept>
@@ -50,9 +51,7 @@ class pretrained {
     return now_.predict(with(x, expected));
   }
 
-  [[nodiscard]] prediction predict_with_deviation(const Eigen::MatrixXd& x) const
-    requires UncertainCostModel<Model>
-  {
+  [[nodiscard]] prediction predict_with_deviation(const Eigen::MatrixXd& x) const requires UncertainCostModel<Model> {
     if (stacked()) return now_.predict_with_deviation(with(x, older_.predict(x)));
     prediction out = older_.predict_with_deviation(x);
     out.mean.array() += shift_;

@@ -1,11 +1,11 @@
 #pragma once
-// Ridge regression on a quadratic of the inputs. The quickest model to fit and, when few samples are there, a good one: a
-// kernel's time near its best is close to a bowl in the logarithms of its tile sizes, and products of two inputs are what
-// shared memory and registers depend on.
+// Ridge regression on a quadratic of the inputs. The quickest model to fit and, when few samples are there, a good one:
+// a kernel's time near its best is close to a bowl in the logarithms of its tile sizes, and products of two inputs are
+// what shared memory and registers depend on.
 //
-// Hoerl and Kennard, "Ridge regression: biased estimation for nonorthogonal problems", Technometrics 1970. The weight of the
-// penalty is the one with the least leave-one-out error, in closed form (Allen's PRESS): the error left out is the residual
-// divided by one minus the leverage.
+// Hoerl and Kennard, "Ridge regression: biased estimation for nonorthogonal problems", Technometrics 1970. The weight
+// of the penalty is the one with the least leave-one-out error, in closed form (Allen's PRESS): the error left out is
+// the residual divided by one minus the leverage.
 
 #include <algorithm>
 #include <cmath>
@@ -26,14 +26,14 @@
 namespace tileseek {
 
 struct ridge_options {
-  bool quadratic = true;               ///< squares and products of two inputs beside the inputs
-  double curvature = 0.2;              ///< expected size of a square's or product's coefficient over that of an input's, all of
-                                       ///< them standardised. On logs of other tuners 0.1 to 0.3 rank best, and 1 is
-                                       ///< worse than no products where samples are few
+  bool quadratic = true;   ///< squares and products of two inputs beside the inputs
+  double curvature = 0.2;  ///< expected size of a square's or product's coefficient over that of an input's, all of
+                           ///< them standardised. On logs of other tuners 0.1 to 0.3 rank best, and 1 is
+                           ///< worse than no products where samples are few
   std::size_t largest_expansion = 4096;  ///< columns; products are left out where there would be more (90 inputs)
-  double penalty = 0;                  ///< of standardised columns, in samples; 0: chosen by leave-one-out
-  std::size_t selection_samples = 200;  ///< penalties are compared on at most so many samples, evenly spaced: more change
-                                        ///< the choice little and cost their cube
+  double penalty = 0;                    ///< of standardised columns, in samples; 0: chosen by leave-one-out
+  std::size_t selection_samples = 200;   ///< penalties are compared on at most so many samples, evenly spaced: more
+                                        ///< change the choice little and cost their cube
 };
 
 /// Ridge regression with a chosen penalty. A cost model that knows its deviation and takes weights.
@@ -41,11 +41,14 @@ class ridge {
  public:
   explicit ridge(ridge_options options = {}) : options_(options) {
     if (!(options.penalty >= 0) || !std::isfinite(options.penalty))
-      throw std::invalid_argument("ridge: penalty is " + std::to_string(options.penalty) + "; give 0 (chosen) or a positive number");
+      throw std::invalid_argument("ridge: penalty is " + std::to_string(options.penalty) +
+                                  "; give 0 (chosen) or a positive number");
     if (!(options.curvature > 0) || !std::isfinite(options.curvature))
-      throw std::invalid_argument("ridge: curvature is " + std::to_string(options.curvature) + "; give a positive number (or quadratic = false)");
+      throw std::invalid_argument("ridge: curvature is " + std::to_string(options.curvature) +
+                                  "; give a positive number (or quadratic = false)");
     if (options.selection_samples < 2)
-      throw std::invalid_argument("ridge: selection_samples is " + std::to_string(options.selection_samples) + "; give at least 2");
+      throw std::invalid_argument("ridge: selection_samples is " + std::to_string(options.selection_samples) +
+                                  "; give at least 2");
   }
 
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y) { fit(x, y, Eigen::VectorXd::Ones(y.size())); }
@@ -53,12 +56,14 @@ class ridge {
   /// @pre weights[i] > 0
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const Eigen::VectorXd& weights) {
     if (x.rows() != y.size() || weights.size() != y.size())
-      throw std::invalid_argument("ridge: " + std::to_string(x.rows()) + " rows, " + std::to_string(y.size()) + " labels and " +
-                                  std::to_string(weights.size()) + " weights; give one label and one weight a row");
+      throw std::invalid_argument("ridge: " + std::to_string(x.rows()) + " rows, " + std::to_string(y.size()) +
+                                  " labels and " + std::to_string(weights.size()) +
+                                  " weights; give one label and one weight a row");
     *this = ridge(options_);
     if (y.size() == 0) return;
     total_ = weights.sum();
-    products_ = options_.quadratic && static_cast<std::size_t>(x.cols() * (x.cols() + 3) / 2) <= options_.largest_expansion;
+    products_ =
+        options_.quadratic && static_cast<std::size_t>(x.cols() * (x.cols() + 3) / 2) <= options_.largest_expansion;
     inputs_ = detail::standardisation::of(x, weights);
     const Eigen::MatrixXd raw = expand(inputs_.apply(x));
     terms_ = detail::standardisation::of(raw, weights);
@@ -164,7 +169,8 @@ class ridge {
     const Eigen::Index f = out.inputs_.centre.size();
     const Eigen::Index p = out.coefficients_.size();
     in.require(p == 0 || (p == out.width(f) && p == out.terms_.centre.size()), "a coefficient for each term");
-    in.require(p == 0 || out.factor_.rows() == (out.rows_.size() == 0 ? p : out.rows_.rows()), "a factor of another size");
+    in.require(p == 0 || out.factor_.rows() == (out.rows_.size() == 0 ? p : out.rows_.rows()),
+               "a factor of another size");
     in.require(out.factor_.rows() == out.factor_.cols(), "a factor that is not square");
     in.require(out.rows_.size() == 0 || out.rows_.cols() == p, "rows of another width");
     in.finish();
@@ -185,8 +191,9 @@ class ridge {
 
   void check(const Eigen::MatrixXd& x) const {
     if (x.cols() != inputs_.centre.size())
-      throw std::invalid_argument("ridge: fitted to " + std::to_string(inputs_.centre.size()) + " columns, asked about " +
-                                  std::to_string(x.cols()) + "; encode both with the same feature_map");
+      throw std::invalid_argument("ridge: fitted to " + std::to_string(inputs_.centre.size()) +
+                                  " columns, asked about " + std::to_string(x.cols()) +
+                                  "; encode both with the same feature_map");
   }
 
   /// Inputs, squares, then products of two.
@@ -203,7 +210,8 @@ class ridge {
   }
 
   /// Solves in the space of the terms or of the samples, whichever is smaller.
-  [[nodiscard]] static solution solve(const Eigen::MatrixXd& a, const Eigen::VectorXd& b, double penalty, bool leverages = false) {
+  [[nodiscard]] static solution solve(const Eigen::MatrixXd& a, const Eigen::VectorXd& b, double penalty,
+                                      bool leverages = false) {
     solution out;
     out.primal = a.cols() <= a.rows();
     const Eigen::Index n = std::min(a.rows(), a.cols());
@@ -226,8 +234,9 @@ class ridge {
     return out;
   }
 
-  /// Sets the penalty to the one with the least leave-one-out error, and the noise to that error: residuals would flatter it
-  /// when there are as many terms as samples. Powers of 10, first far apart, then beside the best; of equal ones the first.
+  /// Sets the penalty to the one with the least leave-one-out error, and the noise to that error: residuals would
+  /// flatter it when there are as many terms as samples. Powers of 10, first far apart, then beside the best; of equal
+  /// ones the first.
   void choose(const Eigen::MatrixXd& all_a, const Eigen::VectorXd& all_b, const Eigen::VectorXd& all_weights) {
     const Eigen::Index n = std::min(all_b.size(), static_cast<Eigen::Index>(options_.selection_samples));
     Eigen::MatrixXd a(n, all_a.cols());
@@ -265,10 +274,10 @@ class ridge {
   ridge_options options_;
   bool products_ = false;
   double mean_ = 0;
-  double scale_ = 0;    ///< of the labels
-  double noise_ = 0;    ///< root mean square of the leave-one-out errors, in scales
+  double scale_ = 0;  ///< of the labels
+  double noise_ = 0;  ///< root mean square of the leave-one-out errors, in scales
   double penalty_ = 0;
-  double total_ = 1;    ///< sum of the weights
+  double total_ = 1;  ///< sum of the weights
   detail::standardisation inputs_;
   detail::standardisation terms_;
   Eigen::VectorXd coefficients_;  ///< of the standardised terms; empty when the mean is the answer

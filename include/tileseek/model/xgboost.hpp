@@ -1,7 +1,7 @@
 #pragma once
 // XGBoost as a cost model: the reference of the published tuners, to compare with and to fall back on. Included by name
-// alone; needs the library's C interface (Debian: libxgboost-dev) and linking with -lxgboost. boosted_trees is the same kind
-// of model without the dependency.
+// alone; needs the library's C interface (Debian: libxgboost-dev) and linking with -lxgboost. boosted_trees is the same
+// kind of model without the dependency.
 //
 // Chen and Guestrin, "XGBoost: a scalable tree boosting system", KDD 2016.
 
@@ -15,8 +15,8 @@
 #include <string_view>
 #include <utility>
 
-#include <Eigen/Core>
 #include <xgboost/c_api.h>
+#include <Eigen/Core>
 
 #include <tileseek/model/cost_model.hpp>
 #include <tileseek/model/detail/standardise.hpp>
@@ -27,12 +27,12 @@ namespace tileseek {
 struct xgboost_options {
   int trees = 50;
   int depth = 4;
-  double rate = 0.12;          ///< share of each tree's correction that is applied ("eta")
-  double lambda = 0.5;         ///< L2 penalty of leaves
-  double least_weight = 2;     ///< samples a leaf must hold ("min_child_weight")
-  double row_share = 0.8;      ///< drawn for each tree ("subsample")
-  double column_share = 0.5;   ///< drawn for each tree ("colsample_bytree")
-  int threads = 1;             ///< a tuner times kernels on the same machine
+  double rate = 0.12;         ///< share of each tree's correction that is applied ("eta")
+  double lambda = 0.5;        ///< L2 penalty of leaves
+  double least_weight = 2;    ///< samples a leaf must hold ("min_child_weight")
+  double row_share = 0.8;     ///< drawn for each tree ("subsample")
+  double column_share = 0.5;  ///< drawn for each tree ("colsample_bytree")
+  int threads = 1;            ///< a tuner times kernels on the same machine
   std::uint32_t seed = 1;
 };
 
@@ -41,8 +41,10 @@ struct xgboost_options {
 class xgboost {
  public:
   explicit xgboost(xgboost_options options = {}) : options_(options) {
-    if (options.trees < 1) throw std::invalid_argument("xgboost: trees is " + std::to_string(options.trees) + "; give at least 1");
-    if (options.threads < 1) throw std::invalid_argument("xgboost: threads is " + std::to_string(options.threads) + "; give at least 1");
+    if (options.trees < 1)
+      throw std::invalid_argument("xgboost: trees is " + std::to_string(options.trees) + "; give at least 1");
+    if (options.threads < 1)
+      throw std::invalid_argument("xgboost: threads is " + std::to_string(options.threads) + "; give at least 1");
   }
 
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y) { fit(x, y, Eigen::VectorXd::Ones(y.size())); }
@@ -50,8 +52,9 @@ class xgboost {
   /// @pre weights[i] > 0
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const Eigen::VectorXd& weights) {
     if (x.rows() != y.size() || weights.size() != y.size())
-      throw std::invalid_argument("xgboost: " + std::to_string(x.rows()) + " rows, " + std::to_string(y.size()) + " labels and " +
-                                  std::to_string(weights.size()) + " weights; give one label and one weight a row");
+      throw std::invalid_argument("xgboost: " + std::to_string(x.rows()) + " rows, " + std::to_string(y.size()) +
+                                  " labels and " + std::to_string(weights.size()) +
+                                  " weights; give one label and one weight a row");
     booster_.reset();
     inputs_ = detail::standardisation::of(x, weights);
     const auto label = detail::standardisation::of(y, weights);
@@ -73,13 +76,15 @@ class xgboost {
     Eigen::VectorXd out = Eigen::VectorXd::Constant(x.rows(), centre_);
     if (!booster_ || x.rows() == 0) return out;
     if (x.cols() != inputs_.centre.size())
-      throw std::invalid_argument("xgboost: fitted to " + std::to_string(inputs_.centre.size()) + " columns, asked about " +
-                                  std::to_string(x.cols()) + "; encode both with the same feature_map");
+      throw std::invalid_argument("xgboost: fitted to " + std::to_string(inputs_.centre.size()) +
+                                  " columns, asked about " + std::to_string(x.cols()) +
+                                  "; encode both with the same feature_map");
     const matrix data = to_matrix(x);
     bst_ulong n = 0;
     const float* result = nullptr;
     check(XGBoosterPredict(booster_.get(), data.get(), 0, 0, 0, &n, &result));
-    if (n != static_cast<bst_ulong>(x.rows())) throw std::runtime_error("xgboost: as many predictions as rows were expected");
+    if (n != static_cast<bst_ulong>(x.rows()))
+      throw std::runtime_error("xgboost: as many predictions as rows were expected");
     out += unit_ * Eigen::Map<const Eigen::VectorXf>(result, x.rows()).cast<double>();
     return out;
   }
@@ -111,7 +116,8 @@ class xgboost {
     for (int* v : {&o.trees, &o.depth, &o.threads}) *v = in.number<int>();
     double centre = 0;
     double unit = 0;
-    for (double* v : {&o.rate, &o.lambda, &o.least_weight, &o.row_share, &o.column_share, &centre, &unit}) *v = in.number<double>();
+    for (double* v : {&o.rate, &o.lambda, &o.least_weight, &o.row_share, &o.column_share, &centre, &unit})
+      *v = in.number<double>();
     o.seed = in.number<std::uint32_t>();
     xgboost out(o);
     out.centre_ = centre;
@@ -153,7 +159,9 @@ class xgboost {
     BoosterHandle b = nullptr;
     check(XGBoosterCreate(data, n, &b));
     booster out(b);
-    const auto set = [&](const char* name, const std::string& value) { check(XGBoosterSetParam(b, name, value.c_str())); };
+    const auto set = [&](const char* name, const std::string& value) {
+      check(XGBoosterSetParam(b, name, value.c_str()));
+    };
     const auto text = [](double v) {  // std::to_string follows the locale
       char buffer[40];
       return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, v).ptr);

@@ -1,6 +1,6 @@
 #pragma once
-// The seam between a session and its log, free of any file format. A session writes what happened; on start it reads what an
-// earlier run wrote and goes on from there. record/log.hpp keeps a journal as JSON lines.
+// The seam between a session and its log, free of any file format. A session writes what happened; on start it reads
+// what an earlier run wrote and goes on from there. record/log.hpp keeps a journal as JSON lines.
 
 #include <cstddef>
 #include <cstdint>
@@ -55,11 +55,11 @@ struct journal_contest {
 
 /// What a journal already holds.
 struct journal_content {
-  std::vector<journal_trial> earlier;  ///< trials of other runs (another strategy, seed or batch): a warm start
-  std::vector<journal_trial> trials;   ///< trials of this run, to be replayed
+  std::vector<journal_trial> earlier;     ///< trials of other runs (another strategy, seed or batch): a warm start
+  std::vector<journal_trial> trials;      ///< trials of this run, to be replayed
   std::vector<journal_contest> contests;  ///< of this run
-  double elapsed = 0;                  ///< seconds of tuning spent by this run so far
-  std::vector<std::string> notes;      ///< what was odd about it: a torn last line, ...
+  double elapsed = 0;                     ///< seconds of tuning spent by this run so far
+  std::vector<std::string> notes;         ///< what was odd about it: a torn last line, ...
 };
 
 /// Where a session keeps its results. Each call returns after the data has left the process.

@@ -1,12 +1,12 @@
 #pragma once
-// The log of a run as JSON lines: append-only, flushed after every result, read back to resume. Needs nlohmann_json, and is
-// therefore included by name:
+// The log of a run as JSON lines: append-only, flushed after every result, read back to resume. Needs nlohmann_json,
+// and is therefore included by name:
 //
 //   #include <tileseek/record/log.hpp>
 //   tileseek::tune(space, timed, {.trials = 200, .log = tileseek::log_file("run.jsonl")});
 //
-// The first line of a run describes it; then one line a trial, in the order finished; then, where there was one, the final
-// contest; and a line that says why the run ended. A file may hold several runs of one space, one after another.
+// The first line of a run describes it; then one line a trial, in the order finished; then, where there was one, the
+// final contest; and a line that says why the run ended. A file may hold several runs of one space, one after another.
 // Killed at any moment, the file is whole but for its last line, which is dropped when it is torn.
 
 #include <algorithm>
@@ -48,7 +48,8 @@ using json = nlohmann::ordered_json;
 
 /// What JSON has no number for is an object: {"real": "inf"}.
 [[nodiscard]] inline json to_json(const value& v) {
-  if (const auto* x = std::get_if<double>(&v.get()); x != nullptr && !std::isfinite(*x)) return json{{"real", shortest(*x)}};
+  if (const auto* x = std::get_if<double>(&v.get()); x != nullptr && !std::isfinite(*x))
+    return json{{"real", shortest(*x)}};
   return std::visit([](const auto& held) { return json(held); }, v.get());
 }
 
@@ -74,7 +75,8 @@ using json = nlohmann::ordered_json;
     case json::value_t::string: return value(j.get<std::string>());
     case json::value_t::array: return value(j.get<std::vector<std::int64_t>>());
     case json::value_t::object: return value(j.at("real") == "-inf" ? -HUGE_VAL : HUGE_VAL);
-    default: throw std::runtime_error("a value is a number, a truth value, a text or a list of integers, not " + j.dump());
+    default:
+      throw std::runtime_error("a value is a number, a truth value, a text or a list of integers, not " + j.dump());
   }
 }
 
@@ -117,7 +119,8 @@ using json = nlohmann::ordered_json;
   for (std::string line; std::getline(cpu, line);)
     if (line.starts_with("model name")) {
       const auto colon = line.find(':');
-      if (colon != std::string::npos && colon + 2 <= line.size()) out.emplace_back("cpu", value(line.substr(colon + 2)));
+      if (colon != std::string::npos && colon + 2 <= line.size())
+        out.emplace_back("cpu", value(line.substr(colon + 2)));
       break;
     }
   std::string governor;
@@ -341,8 +344,11 @@ class json_log final : public journal {
     return line;
   }
 
-  /// One line, out of this process when it returns. Text that is not UTF-8 (a compiler's message) is repaired, not refused.
-  void put(const detail::json& line) { write(line.dump(-1, ' ', false, detail::json::error_handler_t::replace) + "\n"); }
+  /// One line, out of this process when it returns. Text that is not UTF-8 (a compiler's message) is repaired, not
+  /// refused.
+  void put(const detail::json& line) {
+    write(line.dump(-1, ' ', false, detail::json::error_handler_t::replace) + "\n");
+  }
 
   /// All of it or nothing: half a line would damage the next one.
   void write(const std::string& text) {
@@ -363,10 +369,13 @@ class json_log final : public journal {
   std::unique_ptr<std::FILE, closer> file_;  ///< not buffered: a line is out when it is written
 };
 
-/// A log in this file, which is made if there is none: for options::log. A run that finds its own trials in it goes on from
-/// them; results of other runs of the same space are told as a warm start.
-/// @throws std::invalid_argument  an empty name. Opening, which tune() does, throws std::runtime_error with file and line when
+/// A log in this file, which is made if there is none: for options::log. A run that finds its own trials in it goes on
+/// from them; results of other runs of the same space are told as a warm start.
+/// @throws std::invalid_argument  an empty name. Opening, which tune() does, throws std::runtime_error with file and
+/// line when
 ///                                the log is damaged before its last line, belongs to another space, or is in use
-[[nodiscard]] inline std::shared_ptr<journal> log_file(std::string path) { return std::make_shared<json_log>(std::move(path)); }
+[[nodiscard]] inline std::shared_ptr<journal> log_file(std::string path) {
+  return std::make_shared<json_log>(std::move(path));
+}
 
 }  // namespace tileseek

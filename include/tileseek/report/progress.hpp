@@ -63,7 +63,8 @@ class progress_line {
     if (how_ == verbosity::plain) {
       std::fprintf(to_, "%s\n", line.c_str());
     } else {
-      if (const auto width = columns(); line.size() >= width) line.resize(width - 1);  // a wrapped line would not redraw
+      if (const auto width = columns(); line.size() >= width)
+        line.resize(width - 1);  // a wrapped line would not redraw
       std::fprintf(to_, "\r%s\x1b[K", line.c_str());
       open_ = true;
     }

@@ -1,7 +1,7 @@
 #pragma once
 // Simulated annealing: a walk from neighbour to neighbour that takes every improvement and, while it is hot, also steps
-// that cost more, with probability exp(-(increase of ln cost) / temperature). Cost enters through its logarithm, so that
-// the temperature has no unit; it is set in proportion to the spread of the costs seen, so that it fits the space.
+// that cost more, with probability exp(-(increase of ln cost) / temperature). Cost enters through its logarithm, so
+// that the temperature has no unit; it is set in proportion to the spread of the costs seen, so that it fits the space.
 //
 // (Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983.)
 
@@ -23,17 +23,18 @@
 namespace tileseek {
 
 struct annealing_options {
-  /// Points far apart (maximin.hpp) measured first; the walk starts at the best of them and of what was told, and they tell
-  /// how far costs spread. Trials told before the first ask count as such.
+  /// Points far apart (maximin.hpp) measured first; the walk starts at the best of them and of what was told, and they
+  /// tell how far costs spread. Trials told before the first ask count as such.
   std::size_t explore = 12;
-  /// First temperature, as a share of the spread: the standard deviation of ln cost among the points looked at for a start.
+  /// First temperature, as a share of the spread: the standard deviation of ln cost among the points looked at for a
+  /// start.
   double hot = 0.1;
   /// The walk ends when the temperature falls to this share.
   double cold = 0.01;
   /// The temperature is multiplied by this after every step.
   double cooling = 0.98;
-  /// Share of the steps that go to any value of a coordinate, not an adjacent one. Without them recorded kernels need a quarter
-  /// more measurements.
+  /// Share of the steps that go to any value of a coordinate, not an adjacent one. Without them recorded kernels need a
+  /// quarter more measurements.
   double jump = 0.5;
   /// The next walk starts at the best of this many random points.
   std::size_t restart_from = 4;
@@ -55,9 +56,10 @@ namespace detail {
 /// ln of a cost that may be 0 or infinite.
 [[nodiscard]] inline double log_cost(double seconds) { return std::log(std::max(seconds, 1e-300)); }
 
-/// A neighbour along a coordinate drawn at random, one step away or, with probability `jump`, anywhere on it; on an unordered
-/// one anywhere. Nothing when several draws found none.
-[[nodiscard]] inline std::optional<point> random_neighbour(const lattice& space, const point& x, double jump, rng& random) {
+/// A neighbour along a coordinate drawn at random, one step away or, with probability `jump`, anywhere on it; on an
+/// unordered one anywhere. Nothing when several draws found none.
+[[nodiscard]] inline std::optional<point> random_neighbour(const lattice& space, const point& x, double jump,
+                                                           rng& random) {
   for (std::size_t tries = 0; tries < 4 * space.dimensions(); ++tries) {
     const auto d = static_cast<std::size_t>(random.below(space.dimensions()));
     const int e = space.extent(d);
@@ -126,7 +128,8 @@ class annealing : public coroutine_strategy {
  public:
   /// @throws std::invalid_argument  an option out of range
   explicit annealing(annealing_options options = {})
-      : coroutine_strategy([o = checked(options)](search_context& here) { return detail::annealing_search(here, o); }) {}
+      : coroutine_strategy([o = checked(options)](search_context& here) { return detail::annealing_search(here, o); }) {
+  }
 
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "annealing"; }
   using coroutine_strategy::start_at;
@@ -134,7 +137,8 @@ class annealing : public coroutine_strategy {
  private:
   [[nodiscard]] static annealing_options checked(const annealing_options& o) {
     const auto refuse = [](const char* option, double is, const char* remedy) {
-      throw std::invalid_argument("annealing: option '" + std::string(option) + "' is " + std::to_string(is) + "; " + remedy);
+      throw std::invalid_argument("annealing: option '" + std::string(option) + "' is " + std::to_string(is) + "; " +
+                                  remedy);
     };
     if (!(o.cold > 0)) refuse("cold", o.cold, "give a temperature above 0");
     if (!(o.hot > o.cold && std::isfinite(o.hot))) refuse("hot", o.hot, "give a temperature above 'cold'");

@@ -1,20 +1,22 @@
 #pragma once
-// Bayesian optimisation with a Gaussian process: fit the process to all that was measured, measure where its lower confidence
-// bound is least, and so on. It needs the fewest measurements of all strategies here, and is what `tune()` uses when no
-// strategy is named; a proposal costs a few milliseconds, where building a kernel costs hundreds.
+// Bayesian optimisation with a Gaussian process: fit the process to all that was measured, measure where its lower
+// confidence bound is least, and so on. It needs the fewest measurements of all strategies here, and is what `tune()`
+// uses when no strategy is named; a proposal costs a few milliseconds, where building a kernel costs hundreds.
 //
-// The process (model/lattice_process.hpp) learns capped logarithms of times with a kernel that lets every parameter matter
-// alone and together with others. What made the difference on recorded GPU kernels, beside that kernel:
+// The process (model/lattice_process.hpp) learns capped logarithms of times with a kernel that lets every parameter
+// matter alone and together with others. What made the difference on recorded GPU kernels, beside that kernel:
 //   * few first points (5) that keep far apart: more of them only delay the first proposals;
-//   * a wide bound, mean - 3 deviations: kappa 2 took a tenth more measurements, no exploration twice as many, and expected
+//   * a wide bound, mean - 3 deviations: kappa 2 took a tenth more measurements, no exploration twice as many, and
+//   expected
 //     improvement was slower to the last 5 %;
-//   * candidates are all configurations of a space that has few; of a large one a drawn pool, with the surroundings of the
+//   * candidates are all configurations of a space that has few; of a large one a drawn pool, with the surroundings of
+//   the
 //     best among it.
-// A batch is filled by the kriging believer: each proposal is taken to be as fast as expected, so that the next one looks
-// elsewhere. Points still being measured are treated in the same way, so that it can be asked at any time.
+// A batch is filled by the kriging believer: each proposal is taken to be as fast as expected, so that the next one
+// looks elsewhere. Points still being measured are treated in the same way, so that it can be asked at any time.
 //
-// Srinivas, Krause, Kakade, Seeger, "Gaussian process optimization in the bandit setting", ICML 2010; Ginsbourger, Le Riche,
-// Carraro, "Kriging is well-suited to parallelize optimization", 2010.
+// Srinivas, Krause, Kakade, Seeger, "Gaussian process optimization in the bandit setting", ICML 2010; Ginsbourger, Le
+// Riche, Carraro, "Kriging is well-suited to parallelize optimization", 2010.
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +41,8 @@
 namespace tileseek {
 
 struct bayesian_options {
-  /// First points, before there is a model; warm-start trials count as such. 16 took 1.4 times as many measurements to 10 %.
+  /// First points, before there is a model; warm-start trials count as such. 16 took 1.4 times as many measurements to
+  /// 10 %.
   std::size_t start_points = 5;
   /// How the first points are chosen.
   initial_design design = initial_design::maximin;
@@ -90,9 +93,11 @@ class bayesian {
       if (!holds) throw std::invalid_argument("bayesian: " + what);
     };
     demand(o_.start_points > 0, "start_points = 0: the model needs a first point; 5 is the default");
-    demand(std::isfinite(o_.kappa) && o_.kappa >= 0, "kappa is a number of at least 0, not " + std::to_string(o_.kappa));
+    demand(std::isfinite(o_.kappa) && o_.kappa >= 0,
+           "kappa is a number of at least 0, not " + std::to_string(o_.kappa));
     demand(o_.pool + o_.vary_one + o_.vary_two > 0,
-           "pool, vary_one and vary_two are all 0: there would be no candidates in a large space; pool = 1000 is the default");
+           "pool, vary_one and vary_two are all 0: there would be no candidates in a large space; pool = 1000 is the "
+           "default");
     demand(o_.redraw_after > 0, "redraw_after = 0: a pool gives at least 1 proposal; 8 is the default");
     (void)lattice_process(lattice(), o_.process);  // it knows what its options may be
   }
@@ -111,7 +116,8 @@ class bayesian {
       started_ = true;
       if (point p = detail::nearest_to(space, *o_.start, "bayesian"); !memory_.knows(p)) hand_out(std::move(p));
     }
-    // The first points are chosen together, and the model waits for them: proposals without results are no better than they.
+    // The first points are chosen together, and the model waits for them: proposals without results are no better than
+    // they.
     const std::size_t known = points_.size() + outstanding_.size();
     if (known < o_.start_points && n > out.size()) {
       std::vector<point> before = points_;
@@ -129,10 +135,13 @@ class bayesian {
     return out;
   }
 
-  void tell(const lattice& /*space*/, std::span<const trial> done) { told_.insert(told_.end(), done.begin(), done.end()); }
+  void tell(const lattice& /*space*/, std::span<const trial> done) {
+    told_.insert(told_.end(), done.begin(), done.end());
+  }
 
  private:
-  [[nodiscard]] std::vector<point> first_points(const lattice& space, std::span<const point> before, rng& random, std::size_t count) {
+  [[nodiscard]] std::vector<point> first_points(const lattice& space, std::span<const point> before, rng& random,
+                                                std::size_t count) {
     return detail::first_points(space, memory_, before, random, count, o_.design);
   }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A strategy written as one straight-line coroutine. It co_yields a batch of points of any size and receives their trials;
-// the adapter cuts the batch to what is asked, gathers the answers and resumes when all are in.
+// A strategy written as one straight-line coroutine. It co_yields a batch of points of any size and receives their
+// trials; the adapter cuts the batch to what is asked, gathers the answers and resumes when all are in.
 //
 //   tileseek::search_routine climb(tileseek::search_context& here) {
 //     tileseek::point best = here.space().sample(here.random());
@@ -13,8 +13,8 @@
 //   }
 //   struct climber : tileseek::coroutine_strategy { climber() : coroutine_strategy(climb) {} };
 //
-// Options go into the coroutine by value, as parameters: a lambda's captures do not live as long as the coroutine does. And
-// g++ 12 refuses a braced list in the operand of co_yield: name the batch first.
+// Options go into the coroutine by value, as parameters: a lambda's captures do not live as long as the coroutine does.
+// And g++ 12 refuses a braced list in the operand of co_yield: name the batch first.
 
 #include <algorithm>
 #include <coroutine>
@@ -47,8 +47,8 @@ class search_context {
   [[nodiscard]] history& known() noexcept { return known_; }
   /// Where the caller wants the search to start, if it said so (`coroutine_strategy::start_at`).
   [[nodiscard]] const std::optional<point>& start() const noexcept { return start_; }
-  /// Trials told so far that the coroutine did not ask for (warm starts, other tools' records), in the order told. Those
-  /// that are not feasible are left out.
+  /// Trials told so far that the coroutine did not ask for (warm starts, other tools' records), in the order told.
+  /// Those that are not feasible are left out.
   [[nodiscard]] std::span<const trial> unasked() const noexcept { return unasked_; }
 
  private:
@@ -121,14 +121,17 @@ namespace detail {
 [[nodiscard]] inline point nearest_to(const lattice& space, const point& given, const char* who) {
   bool inside = given.size() == space.dimensions();
   for (std::size_t d = 0; inside && d < given.size(); ++d) inside = given[d] >= 0 && given[d] < space.extent(d);
-  if (!inside) throw std::invalid_argument(std::string(who) + ": option 'start' is no point of the space; give an index within its extent for each coordinate");
+  if (!inside)
+    throw std::invalid_argument(
+        std::string(who) +
+        ": option 'start' is no point of the space; give an index within its extent for each coordinate");
   return space.nearest(given);
 }
 }  // namespace detail
 
 /// Makes a search coroutine a SearchStrategy. The coroutine runs inside ask(), never inside tell(). It starts with the
-/// first ask; what was told before is in `unasked()`. It holds a private copy of the caller's random stream only while it
-/// runs, so that strategy and session may be moved freely.
+/// first ask; what was told before is in `unasked()`. It holds a private copy of the caller's random stream only while
+/// it runs, so that strategy and session may be moved freely.
 class coroutine_strategy {
  public:
   using routine = std::function<search_routine(search_context&)>;
@@ -177,8 +180,8 @@ class coroutine_strategy {
   }
 
  protected:
-  /// Starts the coroutine anew, with all it knows, at this point (see RestartableStrategy). For derived strategies whose
-  /// coroutine heeds `search_context::start()` to make public.
+  /// Starts the coroutine anew, with all it knows, at this point (see RestartableStrategy). For derived strategies
+  /// whose coroutine heeds `search_context::start()` to make public.
   void start_at(point p) {
     if (!here_) {
       start_point_ = std::move(p);
@@ -221,9 +224,10 @@ class coroutine_strategy {
   search_routine routine_;
   std::vector<trial> early_;
   std::optional<point> start_point_;
-  std::size_t handed_ = 0;                                        ///< points of the batch given out, or passed over
-  std::vector<bool> answered_;                                    ///< points of the batch told before they were given out
-  std::unordered_multimap<point, std::size_t, point_hash> open_;  ///< points given out and not answered, with their place
+  std::size_t handed_ = 0;      ///< points of the batch given out, or passed over
+  std::vector<bool> answered_;  ///< points of the batch told before they were given out
+  std::unordered_multimap<point, std::size_t, point_hash>
+      open_;  ///< points given out and not answered, with their place
 };
 
 static_assert(SearchStrategy<coroutine_strategy>);

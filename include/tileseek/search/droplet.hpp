@@ -2,9 +2,9 @@
 // Droplet Search: coordinate descent in the space of indices, as water runs downhill.
 //
 // From a start point it looks along every coordinate in both directions, first one step away, then (nothing better
-// found) two steps, three, ...; it moves to a point that is better, and significantly so when there are samples to tell,
-// and looks around from there. A point with nothing better along its coordinates ends a descent; the next one starts at
-// the best of a few random points, and so on until nothing is left to ask.
+// found) two steps, three, ...; it moves to a point that is better, and significantly so when there are samples to
+// tell, and looks around from there. A point with nothing better along its coordinates ends a descent; the next one
+// starts at the best of a few random points, and so on until nothing is left to ask.
 //
 // (Canesche, Rosario, Borin, Quintao Pereira, "The Droplet Search Algorithm for Kernel Scheduling", ACM TACO 2024. It
 // differs from the implementation in TVM, which skips axis moves in more than a few dimensions, wraps round at upper
@@ -40,8 +40,8 @@ struct droplet_options {
   droplet_start from = droplet_start::best;
   /// Start at the feasible point nearest to this one.
   std::optional<point> start = std::nullopt;
-  /// Points far apart (maximin.hpp) measured before the first descent from `best`; trials told before the first ask count as
-  /// such. 12 of them halve the measurements on recorded kernels.
+  /// Points far apart (maximin.hpp) measured before the first descent from `best`; trials told before the first ask
+  /// count as such. 12 of them halve the measurements on recorded kernels.
   std::size_t explore = 12;
   /// Candidates compared before a move is made: fewer move sooner, more choose better. Of 1 to 16, 4 needs the fewest
   /// measurements on recorded spaces.
@@ -50,8 +50,8 @@ struct droplet_options {
   std::size_t diagonals = 8;
   /// Greatest distance looked at, in steps along a coordinate; 0 for no limit.
   std::size_t reach = 0;
-  /// A move must be to a point that differs at this level of significance (Welch's t-test), when both have two samples or
-  /// more; in (0, 1]. 1: whatever is faster. 0.05 as published.
+  /// A move must be to a point that differs at this level of significance (Welch's t-test), when both have two samples
+  /// or more; in (0, 1]. 1: whatever is faster. 0.05 as published.
   double p_value = 0.05;
   /// When the caller can use more points than are left at a distance, go on to the next distance.
   bool speculate = true;
@@ -86,8 +86,8 @@ struct droplet_options {
 
 namespace detail {
 
-/// Feasible points at `distance` steps from x: along one coordinate, those directions first that led downhill last, then
-/// along two coordinates, in random order.
+/// Feasible points at `distance` steps from x: along one coordinate, those directions first that led downhill last,
+/// then along two coordinates, in random order.
 class droplet_moves {
  public:
   droplet_moves(const lattice& space, const droplet_options& options) : space_(space), options_(options) {
@@ -98,7 +98,8 @@ class droplet_moves {
       movable_.push_back(d);
       for (const int sign : {+1, -1}) directions_.push_back({d, sign, 0});
     }
-    if (options.reach > 0 && options.reach < static_cast<std::size_t>(farthest_)) farthest_ = static_cast<int>(options.reach);
+    if (options.reach > 0 && options.reach < static_cast<std::size_t>(farthest_))
+      farthest_ = static_cast<int>(options.reach);
   }
 
   [[nodiscard]] int farthest() const noexcept { return farthest_; }
@@ -246,7 +247,8 @@ class droplet : public coroutine_strategy {
  public:
   /// @throws std::invalid_argument  an option out of range
   explicit droplet(droplet_options options = {})
-      : coroutine_strategy([o = checked(std::move(options))](search_context& here) { return detail::droplet_search(here, o); }) {}
+      : coroutine_strategy(
+            [o = checked(std::move(options))](search_context& here) { return detail::droplet_search(here, o); }) {}
 
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "droplet"; }
   using coroutine_strategy::start_at;
@@ -257,7 +259,8 @@ class droplet : public coroutine_strategy {
       throw std::invalid_argument("droplet: option '" + std::string(option) + "' is " + is + "; " + remedy);
     };
     if (o.at_once == 0) refuse("at_once", "0", "a move needs at least 1 candidate");
-    if (!(o.p_value > 0 && o.p_value <= 1)) refuse("p_value", std::to_string(o.p_value), "it is in (0, 1], where 1 means no test");
+    if (!(o.p_value > 0 && o.p_value <= 1))
+      refuse("p_value", std::to_string(o.p_value), "it is in (0, 1], where 1 means no test");
     if (o.restart && o.restart_from == 0) refuse("restart_from", "0", "give at least 1, or set 'restart' to false");
     return o;
   }

@@ -2,9 +2,10 @@
 // Dynamic gradient descent: from a measured configuration, rank its neighbours with a cost model that learns from every
 // measurement, measure them a window at a time, and move as soon as one is faster.
 //
-// After the tuner of Ansor-AF-DS (Accelerated Auto-Tuning of GPU Kernels for Tensor Computations, ICS 2024) and its port to
-// TVM, whose names the options keep. Both implementations measured configurations twice, dropped the last incomplete window,
-// threw improvements away at an early stop, and compared restarts with a base that was never measured; here
+// After the tuner of Ansor-AF-DS (Accelerated Auto-Tuning of GPU Kernels for Tensor Computations, ICS 2024) and its
+// port to TVM, whose names the options keep. Both implementations measured configurations twice, dropped the last
+// incomplete window, threw improvements away at an early stop, and compared restarts with a base that was never
+// measured; here
 //   * a configuration is measured once, and a known neighbour that is faster is moved to at no cost;
 //   * every window counts, and an improvement is always kept;
 //   * a restart is measured before it is compared with anything, and no base is descended from twice;
@@ -12,10 +13,10 @@
 //   * there is no limit but the caller's: the search goes on with restarts until the space is exhausted.
 //
 // `dynamic_gradient_options::published()` is the published search with these repairs. The default is tuned for few
-// measurements; on ten recorded GPU kernels it needs about 40 % of the measurements of the published form to come within
-// 10 % and 5 % of the best (docs/search-quality.md). What made the difference, in this order: 8 spread-out first points
-// instead of 64 random ones; a model that learns after every window, not every move; neighbours with any value of one
-// parameter; and restarts where the model expects the fastest configuration.
+// measurements; on ten recorded GPU kernels it needs about 40 % of the measurements of the published form to come
+// within 10 % and 5 % of the best (docs/search-quality.md). What made the difference, in this order: 8 spread-out first
+// points instead of 64 random ones; a model that learns after every window, not every move; neighbours with any value
+// of one parameter; and restarts where the model expects the fastest configuration.
 
 #include <algorithm>
 #include <cmath>
@@ -63,11 +64,11 @@ enum class descent_ranking {
 };
 
 struct dynamic_gradient_options {
-  /// Descents from the fastest of the first points, before the restarts. Published: 5. One, because a restart at the model's
-  /// minimum starts better than the second-best of the first points.
+  /// Descents from the fastest of the first points, before the restarts. Published: 5. One, because a restart at the
+  /// model's minimum starts better than the second-best of the first points.
   std::size_t n_start = 1;
-  /// First points, before there is a model; warm-start trials count as such. Published: 64, where most budgets would end.
-  /// Between 6 and 16 the number matters little.
+  /// First points, before there is a model; warm-start trials count as such. Published: 64, where most budgets would
+  /// end. Between 6 and 16 the number matters little.
   std::size_t init_size = 8;
   /// How the first points are chosen.
   initial_design design = initial_design::maximin;
@@ -75,30 +76,32 @@ struct dynamic_gradient_options {
   std::size_t slide_window_size = 3;
   /// Windows of one descent step, before the place counts as a local minimum; 0: no limit, as published.
   std::size_t max_windows = 4;
-  /// Ends a step when the throughput predicted for the best neighbour left is below this share of the base's; in [0, 1].
+  /// Ends a step when the throughput predicted for the best neighbour left is below this share of the base's; in [0,
+  /// 1].
   double predict_score_threshold_ratio = 0.6;
   /// Ends a step when the best throughput in a window is below this share of the best so far; in [0, 1].
   double measure_threshold_ratio = 0.6;
   /// Neighbours of a step that are measured before the limit above applies. Published: 9, three windows.
   std::size_t measure_threshold_after = 9;
   descent_neighbours neighbours = descent_neighbours::any_value_or_two_hops;
-  /// Goes on to neighbours three hops away when the nearer ones gave nothing. Published; it adds nothing to the default.
+  /// Goes on to neighbours three hops away when the nearer ones gave nothing. Published; it adds nothing to the
+  /// default.
   bool third_hop = false;
   /// Learns and ranks anew after every window; otherwise after every step, as published.
   bool refit_every_window = true;
   descent_restart restart = descent_restart::model_minimum;
-  /// Configurations drawn for `model_minimum`; all of a space that has no more.
+  /// Configurations drawn for `model_minimum`, beside the neighbours of the fastest; all of a space that has no more.
   std::size_t restart_pool = 3000;
   /// The coordinates in which tile axes move.
   tile_view view = tile_view::factor;
   descent_ranking ranking = descent_ranking::mean;
   /// Deviations below the mean for `lower_bound`; at least 0. 3 is what `bayesian` uses.
   double kappa = 3;
-  /// Moves only to a configuration that is faster at this level of significance (Welch's test on the samples), as droplet
-  /// search does; in (0, 1]. 1: whatever is faster. With fewer than two samples on a side there is no test.
+  /// Moves only to a configuration that is faster at this level of significance (Welch's test on the samples), as
+  /// droplet search does; in (0, 1]. 1: whatever is faster. With fewer than two samples on a side there is no test.
   double p_value = 1;
-  /// Share of the successful trials that keep their own label; slower ones and failures get the label at that quantile. In
-  /// (0, 1].
+  /// Share of the successful trials that keep their own label; slower ones and failures get the label at that quantile.
+  /// In (0, 1].
   double label_quantile = 0.75;
   /// Where the first descent starts; the nearest feasible point to it is the first one measured.
   std::optional<point> start = std::nullopt;
@@ -107,8 +110,8 @@ struct dynamic_gradient_options {
   /// Columns of the user's own, such as an estimate of occupancy.
   std::vector<point_feature> features = {};
 
-  /// The published search: 64 random first points, windows of 3, one and two hops and then three, both thresholds 0.6, five
-  /// starts, then random restarts; tile sizes move in the view of the paper.
+  /// The published search: 64 random first points, windows of 3, one and two hops and then three, both thresholds 0.6,
+  /// five starts, then random restarts; tile sizes move in the view of the paper.
   [[nodiscard]] static dynamic_gradient_options published() {
     dynamic_gradient_options o;
     o.n_start = 5;
@@ -124,8 +127,8 @@ struct dynamic_gradient_options {
     return o;
   }
 
-  /// Calls visit(name, member, help) for every option that can be written as text, for an enumeration with the names of its
-  /// values in their order. What reads options from text needs nothing else.
+  /// Calls visit(name, member, help) for every option that can be written as text, for an enumeration with the names of
+  /// its values in their order. What reads options from text needs nothing else.
   template <class Visit>
   friend void describe(dynamic_gradient_options& o, Visit&& visit) {
     visit("n_start", o.n_start, "descents from the fastest of the first points, before the restarts");
@@ -212,7 +215,8 @@ class descent {
 
   [[nodiscard]] std::vector<point> first(rng& random) {
     if (known_.size() >= o_.init_size) return {};
-    return first_points(known_.space(), known_.memory(), known_.points(), random, o_.init_size - known_.size(), o_.design);
+    return first_points(known_.space(), known_.memory(), known_.points(), random, o_.init_size - known_.size(),
+                        o_.design);
   }
 
   /// The bases of the first descents, in their order.
@@ -220,7 +224,8 @@ class descent {
     std::vector<point> out;
     if (o_.start) out.push_back(start());
     for (const auto i : known_.best(o_.n_start))
-      if (out.size() < std::max<std::size_t>(1, o_.n_start) && std::find(out.begin(), out.end(), known_.points()[i]) == out.end())
+      if (out.size() < std::max<std::size_t>(1, o_.n_start) &&
+          std::find(out.begin(), out.end(), known_.points()[i]) == out.end())
         out.push_back(known_.points()[i]);
     return out;
   }
@@ -232,6 +237,7 @@ class descent {
     const std::size_t count = o_.restart == descent_restart::random ? 1 : std::max<std::size_t>(1, wanted);
     if (o_.restart == descent_restart::model_minimum) {
       out = unknown_points(known_.space(), known_.memory(), random, o_.restart_pool);
+      add_around_best(out);
       learn();
       rank(out);
       if (out.size() > count) out.resize(count);
@@ -260,15 +266,7 @@ class descent {
       for (auto& p : points)
         if (!was_base(p) && listed.insert(p).second) out.push_back(std::move(p));
     };
-    if (stage == 1) {
-      list(space.neighbours(base_, 3, o_.view));
-      return out;
-    }
-    if (o_.neighbours == descent_neighbours::any_value_or_two_hops)
-      list(any_value_of_one(space, base_, o_.view));
-    else
-      list(space.neighbours(base_, 1, o_.view));
-    list(space.neighbours(base_, 2, o_.view));
+    list(stage == 1 ? space.neighbours(base_, 3, o_.view) : around(base_));
     return out;
   }
 
@@ -352,15 +350,16 @@ class descent {
     rank(neighbours);
   }
 
-  /// The next windows of a ranked list: as many as the caller can use at once, each with a head that is worth measuring.
-  /// They leave the list. None: the step ends.
+  /// The next windows of a ranked list: as many as the caller can use at once, each with a head that is worth
+  /// measuring. They leave the list. None: the step ends.
   [[nodiscard]] std::vector<point> next_windows(std::vector<point>& ranked, std::size_t wanted) {
     const std::size_t window = o_.slide_window_size;
     std::size_t take = std::max(window, wanted);
     if (o_.max_windows > 0) take = std::min(take, (o_.max_windows - std::min(o_.max_windows, windows_)) * window);
     take = std::min(take, ranked.size());
     if (o_.predict_score_threshold_ratio > 0 && take > 0) {
-      // Throughput goes as exp(-label). The base counts with its own label if that is faster than what the model makes of it.
+      // Throughput goes as exp(-label). The base counts with its own label if that is faster than what the model makes
+      // of it.
       const point here[] = {base_};
       const Eigen::VectorXd says = model_.predict(known_.encoder().encode(here));
       const double limit =
@@ -386,6 +385,26 @@ class descent {
   }
 
  private:
+  /// Adds the neighbours of the fastest point that were not measured, because its step ended before: a drawn pool would
+  /// hardly have them.
+  void add_around_best(std::vector<point>& pool) const {
+    const lattice& space = known_.space();
+    if (!known_.memory().best() || space.rank_end() <= o_.restart_pool) return;
+    std::unordered_set<point, point_hash> in(pool.begin(), pool.end());
+    for (auto& p : around(*known_.memory().best()))
+      if (!known_.memory().knows(p) && in.insert(p).second) pool.push_back(std::move(p));
+  }
+
+  /// The near neighbours of a point; some twice.
+  [[nodiscard]] std::vector<point> around(const point& p) const {
+    const lattice& space = known_.space();
+    std::vector<point> out = o_.neighbours == descent_neighbours::any_value_or_two_hops
+                                 ? any_value_of_one(space, p, o_.view)
+                                 : space.neighbours(p, 1, o_.view);
+    for (auto& q : space.neighbours(p, 2, o_.view)) out.push_back(std::move(q));
+    return out;
+  }
+
   [[nodiscard]] point start() const { return nearest_to(known_.space(), *o_.start, "dynamic_gradient"); }
 
   [[nodiscard]] bool accepted(const point& p) const {
@@ -470,9 +489,9 @@ search_routine descend(search_context& here, std::shared_ptr<const dynamic_gradi
 
 }  // namespace detail
 
-/// Dynamic gradient descent as a SearchStrategy, over any cost model. Asked for more than a window, it hands out several
-/// windows at once. Trials told without being asked enter the model and count as first points, and the fastest of them is a
-/// start; failures rank behind everything that ran. It ends when the space is exhausted.
+/// Dynamic gradient descent as a SearchStrategy, over any cost model. Asked for more than a window, it hands out
+/// several windows at once. Trials told without being asked enter the model and count as first points, and the fastest
+/// of them is a start; failures rank behind everything that ran. It ends when the space is exhausted.
 template <CostModel Model = level_ridge>
 class dynamic_gradient : public coroutine_strategy {
  public:

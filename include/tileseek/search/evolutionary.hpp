@@ -1,12 +1,12 @@
 #pragma once
-// A genetic algorithm. A population of measured points breeds children: coordinates are taken from two parents, a few are
-// changed, and the best of parents and children live on. When the population has become idle, a new one starts.
+// A genetic algorithm. A population of measured points breeds children: coordinates are taken from two parents, a few
+// are changed, and the best of parents and children live on. When the population has become idle, a new one starts.
 //
-// The levels of a tile axis are inherited together, and a mutation moves a prime factor from one level to another, so that
-// products are kept.
+// The levels of a tile axis are inherited together, and a mutation moves a prime factor from one level to another, so
+// that products are kept.
 //
-// (Holland, Adaptation in Natural and Artificial Systems, 1975; selection by linear rank: Baker, ICGA 1985; the mutation of
-// tiles: Zheng et al., "Ansor", OSDI 2020.)
+// (Holland, Adaptation in Natural and Artificial Systems, 1975; selection by linear rank: Baker, ICGA 1985; the
+// mutation of tiles: Zheng et al., "Ansor", OSDI 2020.)
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,8 @@ struct evolutionary_options {
   std::size_t population = 10;
   /// Children measured before the population changes.
   std::size_t children = 5;
-  /// Probability that a coordinate of a child gets another value (for a tile axis: that a factor moves between its levels).
+  /// Probability that a coordinate of a child gets another value (for a tile axis: that a factor moves between its
+  /// levels).
   double mutation = 0.1;
   /// Generations in a row without a new member of the population after which it starts anew.
   std::size_t patience = 4;
@@ -175,7 +176,8 @@ inline search_routine evolutionary_search(search_context& here, evolutionary_opt
     }
     const std::vector<trial> done = co_yield std::move(batch);
     batch.clear();
-    const double admission = population.size() < o.population ? std::numeric_limits<double>::infinity() : known.cost(population.back());
+    const double admission =
+        population.size() < o.population ? std::numeric_limits<double>::infinity() : known.cost(population.back());
     bool joined = false;
     for (const auto& t : done) {
       if (!founding && !(known.cost(t.at) < admission)) continue;
@@ -194,7 +196,8 @@ class evolutionary : public coroutine_strategy {
  public:
   /// @throws std::invalid_argument  an option out of range
   explicit evolutionary(evolutionary_options options = {})
-      : coroutine_strategy([o = checked(options)](search_context& here) { return detail::evolutionary_search(here, o); }) {}
+      : coroutine_strategy(
+            [o = checked(options)](search_context& here) { return detail::evolutionary_search(here, o); }) {}
 
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "evolutionary"; }
 
@@ -203,9 +206,11 @@ class evolutionary : public coroutine_strategy {
     const auto refuse = [](const char* option, const std::string& is, const char* remedy) {
       throw std::invalid_argument("evolutionary: option '" + std::string(option) + "' is " + is + "; " + remedy);
     };
-    if (o.population < 2) refuse("population", std::to_string(o.population), "two parents are needed; 10 is the default");
+    if (o.population < 2)
+      refuse("population", std::to_string(o.population), "two parents are needed; 10 is the default");
     if (o.children == 0) refuse("children", "0", "give at least 1; 5 is the default");
-    if (!(o.mutation >= 0 && o.mutation <= 1)) refuse("mutation", std::to_string(o.mutation), "give a probability in [0, 1]");
+    if (!(o.mutation >= 0 && o.mutation <= 1))
+      refuse("mutation", std::to_string(o.mutation), "give a probability in [0, 1]");
     if (o.patience == 0) refuse("patience", "0", "give at least 1 generation; 4 is the default");
     return o;
   }

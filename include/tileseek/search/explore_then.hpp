@@ -2,9 +2,9 @@
 // Two strategies one after the other: the first explores, the second exploits what the first found best.
 //
 // A good descent needs a good start, and a start is found by looking around for a while: with the defaults, 12 points
-// far apart, then coordinate descent from the best. On ten recorded kernels that takes 28 measurements to come within 10 % of
-// the best; descents from the origin take 44, from random points 74, and random search 171. When an exploitation ends or
-// stalls, the next start is explored for.
+// far apart, then coordinate descent from the best. On ten recorded kernels that takes 28 measurements to come within
+// 10 % of the best; descents from the origin take 44, from random points 74, and random search 171. When an
+// exploitation ends or stalls, the next start is explored for.
 //
 //   tileseek::explore_then search(tileseek::evolutionary{}, tileseek::droplet{{.restart = false}}, {.explore = 300});
 //
@@ -37,8 +37,8 @@ struct explore_then_options {
   std::size_t explore_again = 4;
   /// Starts taken from each exploration, the best first.
   std::size_t best = 1;
-  /// An exploitation is given up after this many of its points in a row without a new best of its own; 0: never, it ends by
-  /// itself.
+  /// An exploitation is given up after this many of its points in a row without a new best of its own; 0: never, it
+  /// ends by itself.
   std::size_t patience = 0;
 
   /// Calls visit(name, member, help) for every option.
@@ -52,14 +52,14 @@ struct explore_then_options {
 };
 
 /// Explorer: any strategy. Exploiter: one that can be sent to a start (RestartableStrategy), which should end, as
-/// `droplet` without restarts does, or be given a `patience`. Both are told everything. Ends when the explorer has nothing
-/// more to ask.
+/// `droplet` without restarts does, or be given a `patience`. Both are told everything. Ends when the explorer has
+/// nothing more to ask.
 template <SearchStrategy Explorer = maximin, RestartableStrategy Exploiter = droplet>
 class explore_then {
  public:
   /// Points far apart, then a descent of Droplet Search from the best, again and again.
-  explicit explore_then(explore_then_options options = {})
-    requires std::same_as<Explorer, maximin> && std::same_as<Exploiter, droplet>
+  explicit explore_then(
+      explore_then_options options = {}) requires std::same_as<Explorer, maximin> && std::same_as<Exploiter, droplet>
       : explore_then(maximin{}, one_descent(), options) {}
 
   /// @throws std::invalid_argument  an option out of range
@@ -161,18 +161,18 @@ class explore_then {
   explore_then_options options_;
   Explorer explorer_;
   Exploiter exploiter_;
-  std::size_t left_;        ///< points to explore before the next exploitation
+  std::size_t left_;          ///< points to explore before the next exploitation
   std::vector<start> found_;  ///< by the last exploration; sorted once the first is taken
   std::size_t taken_ = 0;
   std::unordered_set<point, point_hash> open_;
   bool begun_ = false;
   bool exploiting_ = false;
-  bool over_ = false;  ///< the explorer has ended
+  bool over_ = false;                                         ///< the explorer has ended
   double reached_ = std::numeric_limits<double>::infinity();  ///< by this exploitation
   std::size_t idle_ = 0;
 };
 
-explore_then(explore_then_options) -> explore_then<maximin, droplet>;
+explore_then(explore_then_options)->explore_then<maximin, droplet>;
 
 static_assert(SearchStrategy<explore_then<>>);
 

@@ -36,8 +36,8 @@ struct guided_evolution_options {
   initial_design design = initial_design::maximin;
   /// Points measured between two fits of the model; more when the caller can use more at once. Published: 64.
   std::size_t batch = 4;
-  /// Points of a generation, which are predicted, not measured. Published: 2048. Few generations of few points keep variety
-  /// among what is measured.
+  /// Points of a generation, which are predicted, not measured. Published: 2048. Few generations of few points keep
+  /// variety among what is measured.
   std::size_t population = 128;
   /// Generations bred before a batch is chosen. Published: 4.
   std::size_t generations = 2;
@@ -47,11 +47,12 @@ struct guided_evolution_options {
   double elite = 0.2;
   /// Share of a batch that is drawn at random. Published: 0.05.
   double random_share = 0.05;
-  /// Points are judged by the predicted cost less this many deviations, when the model knows how sure it is; at least 0.
-  /// Published: 0, and the search then trusts a simple model far too much: with ridge, 3 needs a third fewer measurements.
+  /// Points are judged by the predicted cost less this many deviations, when the model knows how sure it is; at least
+  /// 0. Published: 0, and the search then trusts a simple model far too much: with ridge, 3 needs a third fewer
+  /// measurements.
   double kappa = 3;
-  /// Share of the successful trials that keep their own label; slower ones and failures get the label at that quantile. In
-  /// (0, 1].
+  /// Share of the successful trials that keep their own label; slower ones and failures get the label at that quantile.
+  /// In (0, 1].
   double label_quantile = 0.75;
 
   /// Calls visit(name, member, help) for every option, for an enumeration with the names of its values in their order.
@@ -134,12 +135,13 @@ template <CostModel Model>
   for (std::size_t g = 0;; ++g) {
     const predicted_population parents(std::move(generation), known, model, o.kappa);
     for (std::size_t i = 0; i < parents.size(); ++i)
-      if (!known.memory().knows(parents[i]) && listed.insert(parents[i]).second) all.push_back({parents.cost(i), parents[i]});
+      if (!known.memory().knows(parents[i]) && listed.insert(parents[i]).second)
+        all.push_back({parents.cost(i), parents[i]});
     if (g == o.generations) break;
     generation.clear();
     for (std::size_t tries = 0; generation.size() < o.population && tries < 8 * o.population; ++tries) {
       const point& mother = parents.pick(random);
-      point q = space.dimensions() == 0               ? mother
+      point q = space.dimensions() == 0         ? mother
                 : random.uniform() < o.mutation ? breed.mutated(mother, random)
                                                 : breed.child(mother, parents.pick(random), 0, random);
       if (space.feasible(q)) generation.push_back(std::move(q));
@@ -162,7 +164,7 @@ search_routine guided_evolution_search(search_context& here, guided_evolution_op
   for (;;) {
     for (; heard < here.unasked().size(); ++heard) known.add(here.unasked()[heard]);
     std::vector<point> batch;
-    if (known.size() < o.init_size) 
+    if (known.size() < o.init_size)
       batch = first_points(space, known.memory(), known.points(), here.random(), o.init_size - known.size(), o.design);
     if (batch.empty()) {
       const auto labels = label(known.costs(), o.label_quantile);
@@ -204,12 +206,14 @@ class guided_evolution : public coroutine_strategy {
   [[nodiscard]] static guided_evolution_options checked(const guided_evolution_options& o) {
     const auto demand = [](bool holds, const char* option, double is, const char* remedy) {
       if (!holds)
-        throw std::invalid_argument("guided_evolution: option '" + std::string(option) + "' is " + std::to_string(is) + "; " + remedy);
+        throw std::invalid_argument("guided_evolution: option '" + std::string(option) + "' is " + std::to_string(is) +
+                                    "; " + remedy);
     };
     const auto share = [](double x) { return x >= 0 && x <= 1; };
     demand(o.init_size > 0, "init_size", 0, "the model needs a first point; 12 is the default");
     demand(o.batch > 0, "batch", 0, "give at least 1; 4 is the default");
-    demand(o.population > 1, "population", static_cast<double>(o.population), "two parents are needed; 128 is the default");
+    demand(o.population > 1, "population", static_cast<double>(o.population),
+           "two parents are needed; 128 is the default");
     demand(share(o.mutation), "mutation", o.mutation, "give a probability in [0, 1]");
     demand(share(o.elite), "elite", o.elite, "give a share in [0, 1]");
     demand(o.random_share >= 0 && o.random_share < 1, "random_share", o.random_share, "give a share in [0, 1)");

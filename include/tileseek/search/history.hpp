@@ -1,6 +1,6 @@
 #pragma once
-// What a strategy has asked for and been told: its memory. It answers whether a point is known, what it cost, which is the
-// best, and draws points that are not known yet.
+// What a strategy has asked for and been told: its memory. It answers whether a point is known, what it cost, which is
+// the best, and draws points that are not known yet.
 
 #include <cstddef>
 #include <cstdint>

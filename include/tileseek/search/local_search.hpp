@@ -1,7 +1,7 @@
 #pragma once
-// Local search: from a point to the first better neighbour, until none is better; then a wider neighbourhood is looked at
-// (variable neighbourhood descent), or the point is changed at random in a few coordinates and improved again (iterated
-// local search), or the search starts elsewhere.
+// Local search: from a point to the first better neighbour, until none is better; then a wider neighbourhood is looked
+// at (variable neighbourhood descent), or the point is changed at random in a few coordinates and improved again
+// (iterated local search), or the search starts elsewhere.
 //
 // (Mladenovic, Hansen, "Variable neighborhood search", Computers & OR 24, 1997; Lourenco, Martin, Stuetzle, "Iterated
 // local search", Handbook of Metaheuristics, 2003.)
@@ -23,8 +23,8 @@
 namespace tileseek {
 
 struct local_search_options {
-  /// Points far apart (maximin.hpp) measured first; the search starts at the best of them and of what was told. Trials told
-  /// before the first ask count as such.
+  /// Points far apart (maximin.hpp) measured first; the search starts at the best of them and of what was told. Trials
+  /// told before the first ask count as such.
   std::size_t explore = 16;
   /// When no adjacent value is better, try every other value of one coordinate.
   bool values = true;
@@ -129,13 +129,14 @@ inline search_routine local_search_routine(search_context& here, local_search_op
 
 }  // namespace detail
 
-/// Local search with neighbourhoods and ways out of a minimum to choose from; goes on until the space is exhausted. When
-/// several points are wanted at once, it measures as many neighbours and goes to the best of them.
+/// Local search with neighbourhoods and ways out of a minimum to choose from; goes on until the space is exhausted.
+/// When several points are wanted at once, it measures as many neighbours and goes to the best of them.
 class local_search : public coroutine_strategy {
  public:
   /// @throws std::invalid_argument  an option out of range
   explicit local_search(local_search_options options = {})
-      : coroutine_strategy([o = checked(options)](search_context& here) { return detail::local_search_routine(here, o); }) {}
+      : coroutine_strategy(
+            [o = checked(options)](search_context& here) { return detail::local_search_routine(here, o); }) {}
 
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "local_search"; }
   using coroutine_strategy::start_at;
@@ -145,7 +146,8 @@ class local_search : public coroutine_strategy {
     if (o.restart_from == 0)
       throw std::invalid_argument("local_search: option 'restart_from' is 0; at least 1 point is needed for a start");
     if (o.kick > 0 && o.kicks == 0)
-      throw std::invalid_argument("local_search: option 'kicks' is 0 although 'kick' is not; give at least 1, or set 'kick' to 0");
+      throw std::invalid_argument(
+          "local_search: option 'kicks' is 0 although 'kick' is not; give at least 1, or set 'kick' to 0");
     return o;
   }
 };

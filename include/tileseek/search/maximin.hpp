@@ -1,9 +1,11 @@
 #pragma once
-// Points far apart from each other: the first look at a space of which nothing is known. On recorded kernels a search that
-// starts at the best of 12 such points needs a third fewer measurements than one that starts at the best of 12 uniform ones.
+// Points far apart from each other: the first look at a space of which nothing is known. On recorded kernels a search
+// that starts at the best of 12 such points needs a third fewer measurements than one that starts at the best of 12
+// uniform ones.
 //
-// (Johnson, Moore, Ylvisaker, "Minimax and maximin distance designs", J. Statistical Planning and Inference 26, 1990; the
-// greedy choice among random candidates: Mitchell, "Spectrally optimal sampling for distribution ray tracing", 1991.)
+// (Johnson, Moore, Ylvisaker, "Minimax and maximin distance designs", J. Statistical Planning and Inference 26, 1990;
+// the greedy choice among random candidates: Mitchell, "Spectrally optimal sampling for distribution ray tracing",
+// 1991.)
 
 #include <algorithm>
 #include <cstddef>
@@ -36,9 +38,9 @@ class spreader {
     if (chosen_.size() < most_) chosen_.push_back(p);
   }
 
-  /// A point that is not known, marked as asked: the first uniform, each further one the farthest from all before it of 100
-  /// uniform ones (between 20 and 200 the number matters little); uniform again once there are 64, when the space counts as
-  /// looked at. Nothing when every point is known.
+  /// A point that is not known, marked as asked: the first uniform, each further one the farthest from all before it of
+  /// 100 uniform ones (between 20 and 200 the number matters little); uniform again once there are 64, when the space
+  /// counts as looked at. Nothing when every point is known.
   [[nodiscard]] std::optional<point> next(const lattice& space, history& known, rng& random) {
     std::optional<point> farthest;
     if (!chosen_.empty() && chosen_.size() < most_) {
@@ -84,8 +86,8 @@ class spreader {
 
 }  // namespace detail
 
-/// Up to 64 points far apart from each other and from those it was told, then uniform ones, each at most once; ends when
-/// the space is exhausted. Meant to explore for another strategy (`explore_then`).
+/// Up to 64 points far apart from each other and from those it was told, then uniform ones, each at most once; ends
+/// when the space is exhausted. Meant to explore for another strategy (`explore_then`).
 class maximin {
  public:
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "maximin"; }

@@ -25,6 +25,7 @@
 #include <tileseek/search/evolutionary.hpp>
 #include <tileseek/search/exhaustive.hpp>
 #include <tileseek/search/explore_then.hpp>
+#include <tileseek/search/guided_evolution.hpp>
 #include <tileseek/search/local_search.hpp>
 #include <tileseek/search/maximin.hpp>
 #include <tileseek/search/random.hpp>
@@ -75,23 +76,34 @@ struct plain_setup {
   }
 };
 
-enum class gradient_model { level_ridge, ridge, boosted_trees, gaussian_process };
+enum class model_choice { level_ridge, ridge, boosted_trees, gaussian_process };
 
 struct gradient_setup {
   option_form form = option_form::tuned;
-  gradient_model model = gradient_model::level_ridge;
+  model_choice model = model_choice::level_ridge;
   dynamic_gradient_options options = {};
 
   void start_from(option_form f) {
     if (f == option_form::tuned) return;
     options = dynamic_gradient_options::published();
-    model = gradient_model::boosted_trees;
+    model = model_choice::boosted_trees;
   }
 
   template <class Visit>
   friend void describe(gradient_setup& s, Visit&& visit) {
     visit("form", s.form, "the defaults of the other options; published: with boosted trees", {"tuned", "published"});
     visit("model", s.model, "what ranks the neighbours", {"level_ridge", "ridge", "boosted_trees", "gaussian_process"});
+    describe(s.options, visit);
+  }
+};
+
+struct evolution_setup {
+  model_choice model = model_choice::ridge;
+  guided_evolution_options options = {};
+
+  template <class Visit>
+  friend void describe(evolution_setup& s, Visit&& visit) {
+    visit("model", s.model, "what judges the children", {"level_ridge", "ridge", "boosted_trees", "gaussian_process"});
     describe(s.options, visit);
   }
 };
@@ -117,14 +129,25 @@ struct explore_setup {
   const std::string name = "dynamic_gradient";
   dynamic_gradient_options options = s.options;
   switch (s.model) {
-    case gradient_model::ridge: return {dynamic_gradient<ridge>(std::move(options)), name};
-    case gradient_model::boosted_trees:
+    case model_choice::ridge: return {dynamic_gradient<ridge>(std::move(options)), name};
+    case model_choice::boosted_trees:
       options.columns = feature_options::for_trees();
       return {dynamic_gradient<boosted_trees>(std::move(options)), name};
-    case gradient_model::gaussian_process: return {dynamic_gradient<gaussian_process>(std::move(options)), name};
-    case gradient_model::level_ridge: break;
+    case model_choice::gaussian_process: return {dynamic_gradient<gaussian_process>(std::move(options)), name};
+    case model_choice::level_ridge: break;
   }
   return {dynamic_gradient<level_ridge>(std::move(options)), name};
+}
+
+[[nodiscard]] inline any_strategy make(const evolution_setup& s) {
+  const std::string name = "guided_evolution";
+  switch (s.model) {
+    case model_choice::level_ridge: return {guided_evolution<level_ridge>(s.options), name};
+    case model_choice::boosted_trees: return {guided_evolution<boosted_trees>(s.options), name};
+    case model_choice::gaussian_process: return {guided_evolution<gaussian_process>(s.options), name};
+    case model_choice::ridge: break;
+  }
+  return {guided_evolution<ridge>(s.options), name};
 }
 
 template <class Exploiter>
@@ -142,7 +165,8 @@ template <class Exploiter>
     return explore_with(s, droplet(std::move(once)));
   }
   if (s.options.patience == 0)
-    throw std::invalid_argument("explore_then: option patience is 0, and this exploiter never ends by itself; give a patience, such as 32");
+    throw std::invalid_argument(
+        "explore_then: option patience is 0, and this exploiter never ends by itself; give a patience, such as 32");
   if (s.exploiter == exploiter_choice::local_search) return explore_with(s, local_search{});
   return explore_with(s, annealing{});
 }
@@ -160,21 +184,25 @@ void read_options(Setup& setup, std::string_view name, const std::vector<key_val
   for (const auto& o : options) set_option(setup, name, o.key, o.value);
 }
 
-/// Calls visit(name, summary, a setup with the defaults, how to make the strategy from a setup) for every strategy. The table.
+/// Calls visit(name, summary, a setup with the defaults, how to make the strategy from a setup) for every strategy. The
+/// table.
 template <class Visit>
 void each_strategy(Visit&& visit) {
   const auto simple = [](auto strategy) {
     return [strategy](const no_setup&) mutable { return any_strategy(std::move(strategy)); };
   };
-  visit("bayesian", "Gaussian process, least lower confidence bound: the fewest measurements", plain_setup<bayesian_options>{},
-        [](const auto& s) { return any_strategy(bayesian(s.options), "bayesian"); });
+  visit("bayesian", "Gaussian process, least lower confidence bound: the fewest measurements",
+        plain_setup<bayesian_options>{}, [](const auto& s) { return any_strategy(bayesian(s.options), "bayesian"); });
   visit("dynamic_gradient", "descent over neighbours ranked by a model that learns as it goes", gradient_setup{},
         [](const gradient_setup& s) { return make(s); });
+  visit("guided_evolution", "evolution judged by a model between measurements", evolution_setup{},
+        [](const evolution_setup& s) { return make(s); });
   visit("explore_then", "a few points far apart, then coordinate descent from the best", explore_setup{},
         [](const explore_setup& s) { return make(s); });
   visit("droplet", "coordinate descent with growing steps and a test of significance", plain_setup<droplet_options>{},
         [](const auto& s) { return any_strategy(droplet(s.options), "droplet"); });
-  visit("local_search", "variable neighbourhoods or kicks, from the best of a few points", plain_setup<local_search_options>{},
+  visit("local_search", "variable neighbourhoods or kicks, from the best of a few points",
+        plain_setup<local_search_options>{},
         [](const auto& s) { return any_strategy(local_search(s.options), "local_search"); });
   visit("evolutionary", "a genetic algorithm", plain_setup<evolutionary_options>{},
         [](const auto& s) { return any_strategy(evolutionary(s.options), "evolutionary"); });
@@ -198,7 +226,8 @@ void each_strategy(Visit&& visit) {
 
 /// The strategy with this name.
 /// @param options  "key=value" each; a later one overrides an earlier one
-/// @throws std::invalid_argument  no such strategy or option (the message lists those there are), a value that is none, or one
+/// @throws std::invalid_argument  no such strategy or option (the message lists those there are), a value that is none,
+/// or one
 ///                                that the strategy refuses
 [[nodiscard]] inline any_strategy make_strategy(std::string_view name, const std::vector<std::string>& options = {}) {
   std::vector<detail::key_value> pairs;

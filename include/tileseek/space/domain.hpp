@@ -13,8 +13,8 @@
 
 namespace tileseek {
 
-/// The values of one parameter. Ordered domains are kept ascending, and a move goes to the adjacent value; in an unordered
-/// one, values stay as given and a move goes to any other.
+/// The values of one parameter. Ordered domains are kept ascending, and a move goes to the adjacent value; in an
+/// unordered one, values stay as given and a move goes to any other.
 template <class T>
 struct domain {
   std::vector<T> values;
@@ -67,7 +67,8 @@ template <std::integral T>
 /// @throws std::invalid_argument  least < 1
 template <std::integral T>
 [[nodiscard]] domain<T> powers_of_two(T least, std::type_identity_t<T> most) {
-  if (least < 1) throw std::invalid_argument("powers_of_two: the least value, " + std::to_string(least) + ", is below 1");
+  if (least < 1)
+    throw std::invalid_argument("powers_of_two: the least value, " + std::to_string(least) + ", is below 1");
   domain<T> d;
   for (T v = 1;; v = static_cast<T>(v * 2)) {
     if (v >= least && v <= most) d.values.push_back(v);

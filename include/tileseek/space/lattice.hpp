@@ -1,8 +1,8 @@
 #pragma once
 // The lattice: a search space as strategies see it. Points are tuples of indices; the lattice knows which of them are
 // feasible, counts them, draws them uniformly, ranks them and finds their neighbours. It never holds the product of its
-// coordinates: rules split the coordinates into independent groups, and a group is held as a decision diagram whose size
-// follows the rules, not the number of configurations.
+// coordinates: rules split the coordinates into independent groups, and a group is held as a decision diagram whose
+// size follows the rules, not the number of configurations.
 
 #include <algorithm>
 #include <bit>
@@ -45,8 +45,8 @@ struct tile_axis {
   std::size_t levels = 1;
 };
 
-/// One number that a rule reads: a coordinate; or, inside a tile axis, the inclusive tile size at its level, the product of
-/// its factor and those of all levels inside it, as an index into the divisors of the extent.
+/// One number that a rule reads: a coordinate; or, inside a tile axis, the inclusive tile size at its level, the
+/// product of its factor and those of all levels inside it, as an index into the divisors of the extent.
 struct rule_term {
   std::size_t coordinate = 0;
   bool inclusive = false;
@@ -57,11 +57,11 @@ struct lattice_rule {
   std::string why;                        ///< in the user's words, for errors
   std::vector<std::size_t> coordinates;   ///< all that `holds` reads
   std::function<bool(const int*)> holds;  ///< of the indices of a whole point; reads the named coordinates only
-  /// For a rule that reads inclusive tile sizes: all its terms. It then costs as many steps as the terms have values, not
-  /// as the coordinates have. Empty: the rule reads the coordinates, each for itself.
+  /// For a rule that reads inclusive tile sizes: all its terms. It then costs as many steps as the terms have values,
+  /// not as the coordinates have. Empty: the rule reads the coordinates, each for itself.
   std::vector<rule_term> terms = {};
-  /// The same condition tried for a range of values by one call, which is faster (see detail::scan_function); needed with
-  /// terms. Its arguments are the indices of the terms or, without terms, those of a whole point.
+  /// The same condition tried for a range of values by one call, which is faster (see detail::scan_function); needed
+  /// with terms. Its arguments are the indices of the terms or, without terms, those of a whole point.
   detail::scan_function scan = {};
   std::vector<std::shared_ptr<const void>> reads = {};  ///< what the two functions refer to without owning it
 };
@@ -76,20 +76,23 @@ enum class tile_view {
 /// An immutable search space over index tuples. Copies share their data. Safe to read from several threads.
 ///
 /// Limits. Rules split the coordinates into groups. In a group, the time to compile a rule follows the number of
-/// combinations of what it reads that its smaller rules allow (about 10 ns each), and the memory follows how many of them
-/// differ in what they allow below. A rule that needs more than `work` combinations is not built in but checked by
-/// rejection (`filters()`): then the space is not `counted()`, a sample takes as many draws (about 0.3 us each) as it takes to
-/// find coordinates that such a rule accepts, and `nearest()` is exact as long as a search of 65536 steps ends. When less
-/// than 1 draw in 100000 would be accepted, 16 times the work is spent on building in. Remedies: split a rule into several that read less; read one level of a
-/// tile axis through factor() or inclusive() rather than its array; do not write a rule over the whole configuration.
+/// combinations of what it reads that its smaller rules allow (about 10 ns each), and the memory follows how many of
+/// them differ in what they allow below. A rule that needs more than `work` combinations is not built in but checked by
+/// rejection (`filters()`): then the space is not `counted()`, a sample takes as many draws (about 0.3 us each) as it
+/// takes to find coordinates that such a rule accepts, and `nearest()` is exact as long as a search of 65536 steps
+/// ends. When less than 1 draw in 100000 would be accepted, 16 times the work is spent on building in. Remedies: split
+/// a rule into several that read less; read one level of a tile axis through factor() or inclusive() rather than its
+/// array; do not write a rule over the whole configuration.
 class lattice {
  public:
   /// The lattice of no coordinates: one point, the empty one.
   lattice() : lattice({}, {}, {}) {}
 
-  /// @param work  steps (combinations tried) that one rule, and all rules of a group together, may take before a rule is
+  /// @param work  steps (combinations tried) that one rule, and all rules of a group together, may take before a rule
+  /// is
   ///              checked by rejection instead of being built in (2^24 steps take 0.1 to 0.2 s)
-  /// @throws std::invalid_argument  a coordinate without values, a tile axis whose values are not the divisors of its extent,
+  /// @throws std::invalid_argument  a coordinate without values, a tile axis whose values are not the divisors of its
+  /// extent,
   ///                                a rule over unknown coordinates, or no feasible point: the message names the rules
   lattice(std::vector<coordinate> coordinates, std::vector<tile_axis> tiles, std::vector<lattice_rule> rules,
           std::size_t work = std::size_t{1} << 24)
@@ -107,7 +110,8 @@ class lattice {
       if (!inside) throw std::invalid_argument("lattice: a listed point lies outside the coordinates");
     }
     lattice out;
-    out.data_ = std::make_shared<const data>(std::move(coordinates), detail::decision_diagram::of(all, std::move(points)));
+    out.data_ =
+        std::make_shared<const data>(std::move(coordinates), detail::decision_diagram::of(all, std::move(points)));
     return out;
   }
 
@@ -132,16 +136,16 @@ class lattice {
   /// @throws std::length_error  when it is not known (`counted()` is false): use `approximate_size()`
   [[nodiscard]] std::uint64_t size() const {
     if (!counted())
-      throw std::length_error("lattice: about " + shortest(approximate_size()) +
-                              " configurations, which are not counted exactly because " +
-                              (data_->filters.empty() ? std::string("64 bits do not hold the number")
-                                                      : "of " + data_->names_of(data_->filters) + ", checked by rejection") +
-                              "; use approximate_size()");
+      throw std::length_error(
+          "lattice: about " + shortest(approximate_size()) + " configurations, which are not counted exactly because " +
+          (data_->filters.empty() ? std::string("64 bits do not hold the number")
+                                  : "of " + data_->names_of(data_->filters) + ", checked by rejection") +
+          "; use approximate_size()");
     return data_->rank_end;
   }
 
-  /// The number of feasible points: exact up to rounding when every rule is built in, otherwise an estimate from the share
-  /// of drawn points that obey the rules which are not.
+  /// The number of feasible points: exact up to rounding when every rule is built in, otherwise an estimate from the
+  /// share of drawn points that obey the rules which are not.
   [[nodiscard]] double approximate_size() const noexcept { return data_->relaxed_size * data_->acceptance; }
 
   /// The share of drawn points that obey the rules checked by rejection: 1 when there are none.
@@ -189,8 +193,8 @@ class lattice {
     return r;
   }
 
-  /// Moves coordinate d of p up (+1) or down (-1) to the nearest value with which the whole point is feasible; nothing when
-  /// there is none in that direction, or the coordinate is unordered.
+  /// Moves coordinate d of p up (+1) or down (-1) to the nearest value with which the whole point is feasible; nothing
+  /// when there is none in that direction, or the coordinate is unordered.
   /// @pre p is feasible, direction is +1 or -1
   [[nodiscard]] std::optional<point> move(const point& p, std::size_t d, int direction,
                                           tile_view view = tile_view::factor) const {
@@ -220,8 +224,8 @@ class lattice {
     return out;
   }
 
-  /// The n-hop neighbours of p: n moves on n different coordinates, validated once at the end; each point once, p never.
-  /// One hop goes to the nearest feasible value in each direction; more hops go to adjacent values. An unordered
+  /// The n-hop neighbours of p: n moves on n different coordinates, validated once at the end; each point once, p
+  /// never. One hop goes to the nearest feasible value in each direction; more hops go to adjacent values. An unordered
   /// coordinate moves to any of its other values.
   /// @pre p is feasible
   [[nodiscard]] std::vector<point> neighbours(const point& p, std::size_t hops,
@@ -249,15 +253,16 @@ class lattice {
   }
 
   /// The feasible point nearest to `wanted`, which need not be feasible: least sum over coordinates of the distance in
-  /// index as a share of the extent (0 or 1 for an unordered one). Exact unless rules are checked by rejection and refuse
-  /// so many near points that the search gives up after 65536 steps; then the nearest of up to 1024 drawn points,
-  /// improved one coordinate at a time.
+  /// index as a share of the extent (0 or 1 for an unordered one). Exact unless rules are checked by rejection and
+  /// refuse so many near points that the search gives up after 65536 steps; then the nearest of up to 1024 drawn
+  /// points, improved one coordinate at a time.
   /// @pre wanted has one index per coordinate, each within its extent
   [[nodiscard]] point nearest(const point& wanted) const {
     if (feasible(wanted)) return wanted;
     const auto cost = [&](std::size_t d, int i) { return distance(d, i, wanted[d]); };
     point p(dimensions());
-    for (const auto g : data_->free_groups) detail::decision_diagram::by_cost(data_->groups[g], cost).cheapest(p.data());
+    for (const auto g : data_->free_groups)
+      detail::decision_diagram::by_cost(data_->groups[g], cost).cheapest(p.data());
     for (const auto& c : data_->thinned)
       if (!cheapest_allowed(c, cost, p)) approach(c, cost, p);
     return p;
@@ -275,7 +280,8 @@ class lattice {
     return f;
   }
 
-  /// A number that changes when names, values, tile axes, rules' texts or the count change: what a log is checked against.
+  /// A number that changes when names, values, tile axes, rules' texts or the count change: what a log is checked
+  /// against.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept { return data_->fingerprint; }
 
   /// The rules that are checked by rejection instead of being built in.
@@ -322,9 +328,10 @@ class lattice {
         build_groups(16 * work);
         estimate_acceptance(8 * draws);
         if (acceptance <= 0)
-          throw std::invalid_argument("space: " + names_of(filters) + " refused " + show_count(8 * draws) +
-                                      " random configurations and can't be built in; narrow the values of the parameters it "
-                                      "reads, or split it into rules that read fewer");
+          throw std::invalid_argument(
+              "space: " + names_of(filters) + " refused " + show_count(8 * draws) +
+              " random configurations and can't be built in; narrow the values of the parameters it "
+              "reads, or split it into rules that read fewer");
       }
       fingerprint = hash();
     }
@@ -333,7 +340,8 @@ class lattice {
       std::vector<std::size_t> all(axes.size());
       for (std::size_t d = 0; d < all.size(); ++d) all[d] = d;
       const auto shared = std::make_shared<const detail::decision_diagram>(listed);
-      rules.push_back({"is a listed configuration", std::move(all), [shared](const int* p) { return shared->contains(p); }});
+      rules.push_back(
+          {"is a listed configuration", std::move(all), [shared](const int* p) { return shared->contains(p); }});
       index();
       groups.push_back(std::move(listed));
       summarise();
@@ -351,7 +359,9 @@ class lattice {
       rules_of.resize(axes.size());
       for (std::size_t t = 0; t < tiles.size(); ++t) {
         const auto& tile = tiles[t];
-        const auto wrong = [&](const char* what) { throw std::invalid_argument("space: tile axis '" + tile.name + "' " + what); };
+        const auto wrong = [&](const char* what) {
+          throw std::invalid_argument("space: tile axis '" + tile.name + "' " + what);
+        };
         if (tile.levels < 1 || tile.extent < 1) wrong("has no levels or an extent below 1");
         if (tile.first + tile.levels - 1 > axes.size()) wrong("has levels that are no coordinates");
         if (tile.levels == 1) continue;
@@ -365,7 +375,8 @@ class lattice {
       }
       for (std::size_t r = 0; r < rules.size(); ++r) {
         for (const auto c : rules[r].coordinates) {
-          if (c >= axes.size()) throw std::invalid_argument("space: rule '" + rules[r].why + "' reads an unknown coordinate");
+          if (c >= axes.size())
+            throw std::invalid_argument("space: rule '" + rules[r].why + "' reads an unknown coordinate");
           if (rules_of[c].empty() || rules_of[c].back() != r) rules_of[c].push_back(r);
         }
         for (const auto& t : rules[r].terms)
@@ -424,7 +435,8 @@ class lattice {
 
     [[nodiscard]] detail::decision_diagram::result build(const detail::diagram_problem& all,
                                                          const std::vector<std::size_t>& some,
-                                                         const std::vector<std::size_t>& members, std::size_t work) const {
+                                                         const std::vector<std::size_t>& members,
+                                                         std::size_t work) const {
       std::vector<detail::diagram_rule> conditions;
       for (const auto r : some) {
         detail::diagram_rule c;
@@ -434,7 +446,8 @@ class lattice {
           for (const auto d : rules[r].coordinates) c.terms.push_back({d, false});
           c.slots = rules[r].coordinates;
         } else {
-          for (const auto& t : rules[r].terms) c.terms.push_back({t.coordinate, t.inclusive}), c.slots.push_back(c.slots.size());
+          for (const auto& t : rules[r].terms)
+            c.terms.push_back({t.coordinate, t.inclusive}), c.slots.push_back(c.slots.size());
         }
         conditions.push_back(std::move(c));
       }
@@ -467,9 +480,11 @@ class lattice {
       for (std::size_t i = guilty.size(); i-- > 0 && guilty.size() > 1;) {
         auto others = guilty;
         others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-        if (const auto made = build(all, others, members, work); made.built && made.diagram.size() == 0) guilty = std::move(others);
+        if (const auto made = build(all, others, members, work); made.built && made.diagram.size() == 0)
+          guilty = std::move(others);
       }
-      if (guilty.size() == 1) throw std::invalid_argument("space: " + names_of(guilty) + " removes every configuration");
+      if (guilty.size() == 1)
+        throw std::invalid_argument("space: " + names_of(guilty) + " removes every configuration");
       std::string parameters;
       for (std::size_t d = 0; d < axes.size(); ++d)
         if (std::any_of(guilty.begin(), guilty.end(), [&](std::size_t r) {
@@ -592,7 +607,8 @@ class lattice {
 
   /// Whether a point that was feasible before coordinate d changed still is.
   [[nodiscard]] bool obeys_rules_of(std::size_t d, const point& p) const {
-    if (const auto t = data_->tile_of[d]; t >= 0 && !divides(p, data_->tiles[static_cast<std::size_t>(t)])) return false;
+    if (const auto t = data_->tile_of[d]; t >= 0 && !divides(p, data_->tiles[static_cast<std::size_t>(t)]))
+      return false;
     for (const auto r : data_->rules_of[d])
       if (!data_->rules[r].holds(p.data())) return false;
     return true;
@@ -635,8 +651,8 @@ class lattice {
     return it != v.end() && *it == static_cast<double>(value) ? static_cast<int>(it - v.begin()) : -1;
   }
 
-  /// Makes the steps from p in the inclusive view, the other tile sizes staying as they are; false when a tile axis would
-  /// need a factor that is no divisor.
+  /// Makes the steps from p in the inclusive view, the other tile sizes staying as they are; false when a tile axis
+  /// would need a factor that is no divisor.
   /// @pre q equals p
   [[nodiscard]] bool place(const point& p, point& q, std::span<const step> steps) const {
     std::ptrdiff_t placed = -1;  // steps are in the order of coordinates: those of one tile axis stand together
@@ -693,8 +709,8 @@ class lattice {
     }
   }
 
-  /// Sets the cluster's coordinates of p to the cheapest that its filters allow: tuples of all its groups in the order of
-  /// their cost until one passes. False when that takes too many steps.
+  /// Sets the cluster's coordinates of p to the cheapest that its filters allow: tuples of all its groups in the order
+  /// of their cost until one passes. False when that takes too many steps.
   template <class Cost>
   [[nodiscard]] bool cheapest_allowed(const cluster& c, const Cost& cost, point& p) const {
     struct state {
@@ -716,7 +732,9 @@ class lattice {
     using entry = std::pair<double, std::uint32_t>;
     std::vector<entry> open{{rest[0], 0}};
     // The least bound first; of equal ones the newest, which is nearest to its end.
-    const auto later = [](const entry& a, const entry& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; };
+    const auto later = [](const entry& a, const entry& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    };
     for (int steps = 0; steps < 65536 && !open.empty(); ++steps) {
       std::pop_heap(open.begin(), open.end(), later);
       const std::uint32_t at = open.back().second;

@@ -70,9 +70,10 @@ template <class T>
   else if constexpr (std::is_enum_v<T>)
     return value(static_cast<std::underlying_type_t<T>>(v));
   else {
-    static_assert(std::constructible_from<value, const T&>,
-                  "tileseek::space: a parameter is a number, a truth value, a text, an enumerator, or a std::array of integers "
-                  "declared with tile()");
+    static_assert(
+        std::constructible_from<value, const T&>,
+        "tileseek::space: a parameter is a number, a truth value, a text, an enumerator, or a std::array of integers "
+        "declared with tile()");
     return value(v);
   }
 }
@@ -81,8 +82,9 @@ template <class T>
 template <class T>
 using value_list = std::vector<std::conditional_t<std::same_as<T, bool>, unsigned char, T>>;
 
-// Readers take one argument of a rule from the indices of a point. They say which terms of it they read, and can be told
-// to find them in an array of terms instead. They do not own what they read: the rule does, so that they stay trivial.
+// Readers take one argument of a rule from the indices of a point. They say which terms of it they read, and can be
+// told to find them in an array of terms instead. They do not own what they read: the rule does, so that they stay
+// trivial.
 
 template <class T>
 struct value_reader {
@@ -190,9 +192,9 @@ struct tile_level_reader {
 ///       .tile("k", &Blocking::k, 1024)
 ///       .where("fits in L1", [](int bm, int bn) { return 4 * bm * bn <= 32768; }, &Blocking::bm, &Blocking::bn);
 ///
-/// Config is copyable and default-constructible; its default-constructed value is the untuned configuration that results
-/// are compared with. With Config = tileseek::configuration, parameters are named by strings throughout.
-/// The first query after a change compiles the space, which is not safe to do from two threads at once.
+/// Config is copyable and default-constructible; its default-constructed value is the untuned configuration that
+/// results are compared with. With Config = tileseek::configuration, parameters are named by strings throughout. The
+/// first query after a change compiles the space, which is not safe to do from two threads at once.
 template <class Config>
   requires std::copyable<Config> && std::default_initializable<Config>
 class space {
@@ -237,13 +239,10 @@ class space {
 
   /// The same for run-time configurations.
   template <class U>
-    requires named
-  space& add(const std::string& name, const domain<U>& of) {
+  requires named space& add(const std::string& name, const domain<U>& of) {
     return add_values<value>(name, name, of, named_field(name));
   }
-  space& add(const std::string& name, std::initializer_list<value> of)
-    requires named
-  {
+  space& add(const std::string& name, std::initializer_list<value> of) requires named {
     domain<value> d{std::vector<value>(of), true};
     const auto number = [](const value& v) { return v.get().index() < 2; };
     d.ordered = std::all_of(d.values.begin(), d.values.end(), number);
@@ -255,7 +254,8 @@ class space {
     return add_computed<value>(name, name, named_field(name), of, std::string(from)...);
   }
 
-  /// A multi-level split: L factors (outermost first) whose product is the extent. The outermost is derived from the others.
+  /// A multi-level split: L factors (outermost first) whose product is the extent. The outermost is derived from the
+  /// others.
   /// @throws std::invalid_argument  extent < 1 or larger than I holds, or a name or member that is already a parameter
   template <std::integral I, std::size_t L>
     requires(!named && L >= 1)
@@ -268,14 +268,14 @@ class space {
     };
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<I>::max());
     constexpr auto limit = static_cast<std::uint64_t>(detail::largest_extent);
-    return add_tile(std::move(name), identity(member), extent, L, static_cast<std::int64_t>(most < limit ? most : limit), set, get);
+    return add_tile(std::move(name), identity(member), extent, L,
+                    static_cast<std::int64_t>(most < limit ? most : limit), set, get);
   }
-  space& tile(const std::string& name, std::int64_t extent, std::size_t levels)
-    requires named
-  {
+  space& tile(const std::string& name, std::int64_t extent, std::size_t levels) requires named {
     const auto set = [name](Config& c, const std::vector<std::int64_t>& f) { c.set(name, value(f)); };
     const auto get = [name](const Config& c) {
-      // A configuration that does not name the axis: no factors, hence nowhere exactly, and nearest to all in the outermost.
+      // A configuration that does not name the axis: no factors, hence nowhere exactly, and nearest to all in the
+      // outermost.
       const auto* f = c.contains(name) ? std::get_if<std::vector<std::int64_t>>(&c[name].get()) : nullptr;
       return f == nullptr ? std::vector<std::int64_t>{} : *f;
     };
@@ -283,16 +283,18 @@ class space {
   }
 
   /// A rule: configurations for which `holds` is false are not in the space. `holds` is called with the values of the
-  /// named members (a tile axis as its array, or one level of it through factor() or inclusive()); with none named, with
-  /// the whole configuration, which couples all parameters: good for small spaces only (see the limits of lattice).
+  /// named members (a tile axis as its array, or one level of it through factor() or inclusive()); with none named,
+  /// with the whole configuration, which couples all parameters: good for small spaces only (see the limits of
+  /// lattice).
   /// @param why  in your words, for errors and reports
   /// @throws std::invalid_argument  a member that is no parameter
   template <class F, class... Members>
   space& where(std::string why, F holds, Members... members) {
     if constexpr (sizeof...(Members) == 0) {
-      static_assert(std::predicate<const F&, const Config&>,
-                    "tileseek::space::where: a rule without members is a predicate of const Config&; name the members it "
-                    "reads, where(why, rule, &Config::a, &Config::b), to have it called with their values");
+      static_assert(
+          std::predicate<const F&, const Config&>,
+          "tileseek::space::where: a rule without members is a predicate of const Config&; name the members it "
+          "reads, where(why, rule, &Config::a, &Config::b), to have it called with their values");
       user_rule rule;
       rule.whole = [why = std::move(why), holds = std::move(holds)](const space& s) {
         return s.of_whole(why, [holds](const Config& c) { return static_cast<bool>(holds(c)); });
@@ -370,7 +372,8 @@ class space {
 
   /// The n-hop neighbours of a configuration of the space; see lattice::neighbours.
   /// @throws std::invalid_argument  c is not in the space
-  [[nodiscard]] std::vector<Config> neighbours(const Config& c, std::size_t hops, tile_view view = tile_view::factor) const {
+  [[nodiscard]] std::vector<Config> neighbours(const Config& c, std::size_t hops,
+                                               tile_view view = tile_view::factor) const {
     const auto p = locate(c);
     if (!p) throw std::invalid_argument("space: neighbours of " + describe(c) + ", which is not in the space");
     std::vector<Config> out;
@@ -391,8 +394,8 @@ class space {
     return out;
   }
 
-  /// The point with these values by name; nothing when a parameter is missing or a value is in no domain. Names that are
-  /// no parameters are ignored.
+  /// The point with these values by name; nothing when a parameter is missing or a value is in no domain. Names that
+  /// are no parameters are ignored.
   [[nodiscard]] std::optional<point> locate_named(const named_values& values) const {
     point p(coordinates_.size(), 0);
     for (const auto& q : parameters_) {
@@ -412,7 +415,8 @@ class space {
     std::string identity;  ///< of the member: a parameter is found by it when a rule names the member
     std::size_t first = 0;
     std::size_t coordinates = 1;
-    std::shared_ptr<const void> values;  ///< value_list<T> of the member's T; the divisors of a tile axis (vector<int64>)
+    std::shared_ptr<const void>
+        values;  ///< value_list<T> of the member's T; the divisors of a tile axis (vector<int64>)
     bool is_tile = false;
     std::function<void(Config&, const int*)> write;
     std::function<bool(const Config&, int*, bool)> read;  ///< exactly, or to the nearest index
@@ -508,7 +512,8 @@ class space {
       ordered = ordered && x;
       if (x && *x != *x) throw std::invalid_argument("space: a value of parameter '" + name + "' is not a number");
     }
-    if (ordered) std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return *number(a) < *number(b); });
+    if (ordered)
+      std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return *number(a) < *number(b); });
     detail::value_list<T> once;
     for (const auto& v : list)
       if (once.empty() || (ordered ? !(once.back() == v) : std::find(once.begin(), once.end(), v) == once.end()))
@@ -567,7 +572,8 @@ class space {
   space& add_tile(std::string name, const std::string& id, std::int64_t extent, std::size_t levels, std::int64_t most,
                   std::function<void(Config&, const factors&)> set, std::function<factors(const Config&)> get) {
     declare(name, id);
-    if (extent < 1) throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) + ", below 1");
+    if (extent < 1)
+      throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) + ", below 1");
     if (levels < 1) throw std::invalid_argument("space: tile axis '" + name + "' has no levels");
     if (extent > most)
       throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) +
@@ -610,7 +616,8 @@ class space {
     };
     if (levels > 1) tiles_.push_back({name, extent, first, levels});
     for (std::size_t l = 1; l < levels; ++l)
-      coordinates_.push_back({name + "[" + std::to_string(l) + "]", std::vector<double>(list->begin(), list->end()), true});
+      coordinates_.push_back(
+          {name + "[" + std::to_string(l) + "]", std::vector<double>(list->begin(), list->end()), true});
     parameters_.push_back(std::move(q));
     return *this;
   }
@@ -622,9 +629,9 @@ class space {
       if (q.identity == id) return q;
     std::string known;
     for (const auto& q : parameters_) known += (known.empty() ? "" : ", ") + q.name;
-    throw std::invalid_argument("space: " + who + " reads " + (named ? "'" + id + "', which" : std::string("a member that")) +
-                                " is no parameter; add it before what reads it (there are: " +
-                                (known.empty() ? "none" : known) + ")");
+    throw std::invalid_argument(
+        "space: " + who + " reads " + (named ? "'" + id + "', which" : std::string("a member that")) +
+        " is no parameter; add it before what reads it (there are: " + (known.empty() ? "none" : known) + ")");
   }
 
   [[nodiscard]] static detail::tile_reader tile_reader_of(const parameter& q) {
@@ -661,10 +668,11 @@ class space {
   [[nodiscard]] static detail::tile_level_reader<I> level_reader(const parameter& q, std::size_t level, tile_view view,
                                                                  const std::string& who) {
     if (!q.is_tile)
-      throw std::invalid_argument("space: " + who + " reads a level of parameter '" + q.name + "', which is no tile axis");
+      throw std::invalid_argument("space: " + who + " reads a level of parameter '" + q.name +
+                                  "', which is no tile axis");
     if (level > q.coordinates)
-      throw std::invalid_argument("space: " + who + " reads level " + std::to_string(level) + " of tile axis '" + q.name +
-                                  "', whose levels are 0 to " + std::to_string(q.coordinates));
+      throw std::invalid_argument("space: " + who + " reads level " + std::to_string(level) + " of tile axis '" +
+                                  q.name + "', whose levels are 0 to " + std::to_string(q.coordinates));
     const detail::tile_reader tile = tile_reader_of(q);
     const std::size_t end = q.first + q.coordinates;
     if (level > 0) {
@@ -676,8 +684,9 @@ class space {
 
   template <class F, class... Readers>
   [[nodiscard]] lattice_rule bind(std::string why, F holds, Readers... readers) const {
-    static_assert(std::is_invocable_r_v<bool, const F&, std::invoke_result_t<const Readers&, const int*>...>,
-                  "tileseek::space::where: the rule is not a predicate of the values of the members it names, in their order");
+    static_assert(
+        std::is_invocable_r_v<bool, const F&, std::invoke_result_t<const Readers&, const int*>...>,
+        "tileseek::space::where: the rule is not a predicate of the values of the members it names, in their order");
     std::vector<rule_term> terms;
     (readers.note(terms), ...);
     lattice_rule rule = of_terms(std::move(why), std::move(terms));
@@ -686,7 +695,8 @@ class space {
       std::size_t slot = 0;
       (readers.renumber(slot), ...);
     }
-    rule.scan = [holds = std::move(holds), readers...](int* arguments, std::size_t slot, int from, int to, char* allowed) {
+    rule.scan = [holds = std::move(holds), readers...](int* arguments, std::size_t slot, int from, int to,
+                                                       char* allowed) {
       for (int v = from; v < to; ++v) {
         if (!allowed[v]) continue;
         arguments[slot] = v;
@@ -702,9 +712,11 @@ class space {
     rule.why = std::move(why);
     rule.coordinates = coordinates_of(terms);
     for (const auto& q : parameters_)
-      if (std::any_of(terms.begin(), terms.end(), [&](const rule_term& t) { return t.coordinate - q.first < q.coordinates; }))
+      if (std::any_of(terms.begin(), terms.end(),
+                      [&](const rule_term& t) { return t.coordinate - q.first < q.coordinates; }))
         rule.reads.push_back(q.values);
-    if (std::any_of(terms.begin(), terms.end(), [](const rule_term& t) { return t.inclusive; })) rule.terms = std::move(terms);
+    if (std::any_of(terms.begin(), terms.end(), [](const rule_term& t) { return t.inclusive; }))
+      rule.terms = std::move(terms);
     return rule;
   }
 
@@ -714,7 +726,8 @@ class space {
       std::size_t end = t.coordinate + 1;
       if (t.inclusive)
         for (const auto& tile : tiles_)
-          if (tile.first <= t.coordinate && t.coordinate + 1 < tile.first + tile.levels) end = tile.first + tile.levels - 1;
+          if (tile.first <= t.coordinate && t.coordinate + 1 < tile.first + tile.levels)
+            end = tile.first + tile.levels - 1;
       for (std::size_t c = t.coordinate; c < end; ++c) out.push_back(c);
     }
     std::sort(out.begin(), out.end());
@@ -727,15 +740,16 @@ class space {
     lattice_rule out;
     out.why = why;
     std::vector<std::size_t> parameter_at;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) parameter_at.insert(parameter_at.end(), parameters_[i].coordinates, i);
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      parameter_at.insert(parameter_at.end(), parameters_[i].coordinates, i);
     for (std::size_t d = 0; d < coordinates_.size(); ++d) out.coordinates.push_back(d);
     out.holds = [holds = whole, parameters = parameters_, start = start_](const int* p) {
       Config c = start;
       for (const auto& q : parameters) q.write(c, p);
       return holds(c);
     };
-    out.scan = [holds = whole, parameters = parameters_, start = start_, parameter_at](int* p, std::size_t slot, int from,
-                                                                                         int to, char* allowed) {
+    out.scan = [holds = whole, parameters = parameters_, start = start_, parameter_at](
+                   int* p, std::size_t slot, int from, int to, char* allowed) {
       while (from < to && !allowed[from]) ++from;  // the others may make no sense in this place
       if (from == to) return;
       p[slot] = from;
@@ -788,7 +802,8 @@ class space {
     const auto here = coordinates_.size();
     install<T>(name, id, std::move(all), ordered, std::move(access));
     const auto& values = *std::static_pointer_cast<const detail::value_list<T>>(parameters_.back().values);
-    const auto table = std::make_shared<std::vector<std::vector<bool>>>(combinations, std::vector<bool>(values.size(), false));
+    const auto table =
+        std::make_shared<std::vector<std::vector<bool>>>(combinations, std::vector<bool>(values.size(), false));
     for (std::size_t k = 0; k < combinations; ++k)
       for (const auto& v : allowed[k])
         (*table)[k][static_cast<std::size_t>(std::find(values.begin(), values.end(), v) - values.begin())] = true;

@@ -50,7 +50,8 @@ class restless {
 class strategy_factory {
  public:
   template <class Make>
-    requires(!std::same_as<std::remove_cvref_t<Make>, strategy_factory> && SearchStrategy<std::invoke_result_t<const Make&>>)
+    requires(!std::same_as<std::remove_cvref_t<Make>, strategy_factory> &&
+             SearchStrategy<std::invoke_result_t<const Make&>>)
   strategy_factory(Make make)  // NOLINT(google-explicit-constructor): meant to convert
       : plain_([make] { return any_strategy(make()); }),
         restless_([make] { return any_strategy(detail::restless<std::invoke_result_t<const Make&>>(make())); }) {}
@@ -67,9 +68,9 @@ class strategy_factory {
 /// What the strategy promises beyond the contract.
 struct promises {
   bool exhausts = true;             ///< goes on until every configuration is known; a single descent does not
-  std::size_t finds_optimum = 400;  ///< evaluations within which it finds the optimum of a bowl of 1,728 points from each of
-                                    ///< 3 seeds; 0 if it promises no such thing
-  std::size_t idle = 20;            ///< asks in a row without a new point that it may need
+  std::size_t finds_optimum = 400;  ///< evaluations within which it finds the optimum of a bowl of 1,728 points from
+                                    ///< each of 3 seeds; 0 if it promises no such thing
+  std::size_t idle = 20;  ///< asks in a row without a new point that it may need
 };
 
 /// One check. `run` gives what is wrong in a sentence; nothing when the strategy passes.
@@ -294,8 +295,8 @@ struct driver {
 }
 
 [[nodiscard]] inline std::string ends_in_a_space_of_one_point(const strategy_factory& make, const promises& promised) {
-  const landscape one{"one", lattice({{"x", {4}, true}, {"y", {1}, false}}, {}, {}), [](const point&) { return 1e-3; },
-                      {0, 0}, 1e-3};
+  const landscape one{
+      "one", lattice({{"x", {4}, true}, {"y", {1}, false}}, {}, {}), [](const point&) { return 1e-3; }, {0, 0}, 1e-3};
   const landscape empty{"nothing varies", lattice(), [](const point&) { return 1e-3; }, {}, 1e-3};
   promises all = promised;
   all.exhausts = true;  // one point is asked by every strategy
@@ -313,7 +314,8 @@ struct driver {
   for (const auto& on : spaces)
     for (const std::size_t batch : {std::size_t{1}, std::size_t{7}, std::size_t{64}}) {
       driver d(on, make(), 21);
-      const auto complaint = run_out(d, batch, promised, [&](std::span<const point> asked) { return d.measure(asked); });
+      const auto complaint =
+          run_out(d, batch, promised, [&](std::span<const point> asked) { return d.measure(asked); });
       if (!complaint.empty()) return "on '" + on.name + "', asked for " + std::to_string(batch) + ", it " + complaint;
     }
   return {};

@@ -75,7 +75,8 @@ class budget {
       : kind_(k), parts_(std::make_shared<const std::pair<budget, budget>>(std::move(a), std::move(b))) {}
 
   [[nodiscard, gnu::cold]] static budget positive(kind k, double limit, const char* what) {
-    if (!(limit > 0)) throw std::invalid_argument(detail::concat({"budget: ", what, " must be above 0, and is ", limit}));
+    if (!(limit > 0))
+      throw std::invalid_argument(detail::concat({"budget: ", what, " must be above 0, and is ", limit}));
     return {k, limit};
   }
 
@@ -84,8 +85,10 @@ class budget {
   }
 
   [[nodiscard, gnu::cold]] double bound(kind of, double space_size) const {
-    if (kind_ == kind::either) return std::fmin(parts_->first.bound(of, space_size), parts_->second.bound(of, space_size));
-    if (kind_ == kind::both) return std::fmax(parts_->first.bound(of, space_size), parts_->second.bound(of, space_size));
+    if (kind_ == kind::either)
+      return std::fmin(parts_->first.bound(of, space_size), parts_->second.bound(of, space_size));
+    if (kind_ == kind::both)
+      return std::fmax(parts_->first.bound(of, space_size), parts_->second.bound(of, space_size));
     if (kind_ == of) return limit_;
     if (kind_ == kind::fraction && of == kind::trials) return std::ceil(limit_ * space_size);
     return std::numeric_limits<double>::infinity();
@@ -97,18 +100,25 @@ class budget {
 };
 
 /// Ends after n unique configurations, replayed ones included. 0 ends at once.
-[[nodiscard, gnu::cold]] inline budget max_trials(std::size_t n) { return {budget::kind::trials, static_cast<double>(n)}; }
+[[nodiscard, gnu::cold]] inline budget max_trials(std::size_t n) {
+  return {budget::kind::trials, static_cast<double>(n)};
+}
 /// Ends after this much tuning time; the time of a resumed run counts on.
-[[nodiscard, gnu::cold]] inline budget max_seconds(double seconds) { return budget::positive(budget::kind::seconds, seconds, "seconds"); }
+[[nodiscard, gnu::cold]] inline budget max_seconds(double seconds) {
+  return budget::positive(budget::kind::seconds, seconds, "seconds");
+}
 /// Ends when a configuration costs at most this many seconds.
-[[nodiscard, gnu::cold]] inline budget target(double seconds) { return budget::positive(budget::kind::target, seconds, "the target"); }
+[[nodiscard, gnu::cold]] inline budget target(double seconds) {
+  return budget::positive(budget::kind::target, seconds, "the target");
+}
 /// Ends when the best has not improved for this many trials.
 [[nodiscard, gnu::cold]] inline budget stalled_for(std::size_t trials) {
   return budget::positive(budget::kind::stalled, static_cast<double>(trials), "trials without improvement");
 }
 /// Ends when this share of the space, in (0, 1], is measured.
 [[nodiscard, gnu::cold]] inline budget share_of_space(double share) {
-  if (share > 1) throw std::invalid_argument(detail::concat({"budget: a share of the space is at most 1, and is ", share}));
+  if (share > 1)
+    throw std::invalid_argument(detail::concat({"budget: a share of the space is at most 1, and is ", share}));
   return budget::positive(budget::kind::fraction, share, "the share of the space");
 }
 

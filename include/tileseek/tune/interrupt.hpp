@@ -1,14 +1,16 @@
 #pragma once
-// Ctrl-C ends a run and keeps what was found. The one piece of global state in the library: a signal has no other place.
+// Ctrl-C ends a run and keeps what was found. The one piece of global state in the library: a signal has no other
+// place.
 
 #include <atomic>
 #include <csignal>
 
 namespace tileseek {
 
-/// While one exists, the first SIGINT asks the run to end after the configuration that is being measured; the second one
-/// does what SIGINT did before. Guards nest; the outermost restores the handler. Where SIGINT is ignored, as in a job that a
-/// shell started in the background, it stays ignored. tune() makes one; a loop of your own around a session needs its own.
+/// While one exists, the first SIGINT asks the run to end after the configuration that is being measured; the second
+/// one does what SIGINT did before. Guards nest; the outermost restores the handler. Where SIGINT is ignored, as in a
+/// job that a shell started in the background, it stays ignored. tune() makes one; a loop of your own around a session
+/// needs its own.
 class interrupt_guard {
  public:
   explicit interrupt_guard(bool enabled = true) noexcept : enabled_(enabled) {

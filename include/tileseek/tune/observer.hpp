@@ -15,13 +15,21 @@ namespace tileseek {
 
 namespace detail {
 template <class T>
-concept HasOnTrial = requires(T& t, const named_values& c, const measurement& m) { t.on_trial(c, m); };
+concept HasOnTrial = requires(T& t, const named_values& c, const measurement& m) {
+  t.on_trial(c, m);
+};
 template <class T>
-concept HasOnBatch = requires(T& t, const progress& p) { t.on_batch(p); };
+concept HasOnBatch = requires(T& t, const progress& p) {
+  t.on_batch(p);
+};
 template <class T>
-concept HasOnNote = requires(T& t, std::string_view s) { t.on_note(s); };
+concept HasOnNote = requires(T& t, std::string_view s) {
+  t.on_note(s);
+};
 template <class T>
-concept HasOnFinish = requires(T& t, const progress& p, stop s) { t.on_finish(p, s); };
+concept HasOnFinish = requires(T& t, const progress& p, stop s) {
+  t.on_finish(p, s);
+};
 }  // namespace detail
 
 /// Any object with at least one of these members, held by value (copies of an observer share it):
@@ -31,18 +39,19 @@ concept HasOnFinish = requires(T& t, const progress& p, stop s) { t.on_finish(p,
 ///   void on_note(std::string_view text);                                           something worth saying
 ///   void on_finish(const progress& now, stop why);                                 once, at the end
 ///
-/// Results that a resumed run takes from its log are shown like those of the first run, so that an observer that stops a run
-/// stops it at the same place; `now.replayed` tells how many they are.
+/// Results that a resumed run takes from its log are shown like those of the first run, so that an observer that stops
+/// a run stops it at the same place; `now.replayed` tells how many they are.
 class observer {
  public:
   template <class T>
     requires(!std::same_as<std::remove_cvref_t<T>, observer>)
   observer(T&& watching) : held_(std::make_shared<holder<std::remove_cvref_t<T>>>(std::forward<T>(watching))) {
     using W = std::remove_cvref_t<T>;
-    static_assert(detail::HasOnTrial<W> || detail::HasOnBatch<W> || detail::HasOnNote<W> || detail::HasOnFinish<W>,
-                  "tileseek::observer: it has none of on_trial(const named_values&, const measurement&), "
-                  "on_batch(const progress&), on_note(std::string_view), on_finish(const progress&, stop), so that nothing would "
-                  "ever reach it");
+    static_assert(
+        detail::HasOnTrial<W> || detail::HasOnBatch<W> || detail::HasOnNote<W> || detail::HasOnFinish<W>,
+        "tileseek::observer: it has none of on_trial(const named_values&, const measurement&), "
+        "on_batch(const progress&), on_note(std::string_view), on_finish(const progress&, stop), so that nothing would "
+        "ever reach it");
     if constexpr (detail::HasOnBatch<W>) {
       using answer = decltype(std::declval<W&>().on_batch(std::declval<const progress&>()));
       static_assert(std::same_as<answer, void> || std::same_as<answer, bool>,

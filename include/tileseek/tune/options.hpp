@@ -35,25 +35,25 @@ struct options {
   std::optional<std::size_t> trials{};  ///< ends after so many unique configurations
   std::optional<double> seconds{};      ///< ends after so much tuning time
   budget until{};                       ///< ends when this is spent; ends with whichever of the three comes first.
-                                      ///< When none is given: 100 trials
-  std::uint64_t seed = 0;             ///< of all random choices
-  std::size_t batch = 0;              ///< configurations asked at once; 0: what the measurer likes best, else 1
+                                        ///< When none is given: 100 trials
+  std::uint64_t seed = 0;               ///< of all random choices
+  std::size_t batch = 0;                ///< configurations asked at once; 0: what the measurer likes best, else 1
   std::shared_ptr<journal> log{};       ///< where results are kept and resumed from: tileseek::log_file("run.jsonl")
   std::string task{};                   ///< your name for what is tuned
-  double flop = 0;                    ///< floating-point operations of one run, for GFLOP/s; 0: not shown
+  double flop = 0;                      ///< floating-point operations of one run, for GFLOP/s; 0: not shown
   timing_limits timing{};               ///< samples and early rejection
   std::vector<Config> start{};          ///< measured first, before the strategy is asked
-  std::vector<std::pair<Config, measurement>> warm_start{};  ///< known results of this kernel on this machine: told first,
-                                                           ///< never measured again, not counted
-  std::size_t finalists = 8;    ///< the best of the search that are measured again, or 5 % of the trials if that is more
-  std::size_t rounds = 9;       ///< of the final contest: the smallest number whose 95 % interval leaves out both extremes;
-                                ///< 0: no contest
+  std::vector<std::pair<Config, measurement>> warm_start{};  ///< known results of this kernel on this machine: told
+                                                             ///< first, never measured again, not counted
+  std::size_t finalists = 8;  ///< the best of the search that are measured again, or 5 % of the trials if that is more
+  std::size_t rounds = 9;  ///< of the final contest: the smallest number whose 95 % interval leaves out both extremes;
+                           ///< 0: no contest
   double final_seconds = 10;    ///< the contest ends after so long, but not before 6 rounds, which 95 % need
-  std::vector<rival> rivals{};    ///< further contestants
+  std::vector<rival> rivals{};  ///< further contestants
   verbosity progress = verbosity::automatic;  ///< what is printed on standard error
   std::vector<observer> observers{};
   bool catch_interrupt = true;  ///< Ctrl-C ends the run and returns the best so far (see interrupt_guard)
-  named_values conditions{};      ///< what else the log's first line should say about this run
+  named_values conditions{};    ///< what else the log's first line should say about this run
 };
 
 namespace detail {

@@ -25,9 +25,9 @@ namespace tileseek {
 
 /// A contestant compared with the winner in the final contest.
 struct compared {
-  std::string name;           ///< of a rival; the configuration otherwise
+  std::string name;                                          ///< of a rival; the configuration otherwise
   double seconds = std::numeric_limits<double>::infinity();  ///< median over the rounds
-  comparison against;         ///< ratio > 1: the winner is that many times faster
+  comparison against;                                        ///< ratio > 1: the winner is that many times faster
 };
 
 namespace detail {
@@ -42,7 +42,8 @@ namespace detail {
 [[nodiscard, gnu::cold]] inline std::string line_of(const compared& c) {
   if (!std::isfinite(c.against.ratio)) return concat({show_seconds(c.seconds), ", no valid time"});
   return concat({show_seconds(c.seconds), ", the best is ", fixed(c.against.ratio, 3), " x as fast [",
-                 fixed(c.against.range.low, 3), ", ", fixed(c.against.range.high, 3), "]: ", to_string(c.against.says)});
+                 fixed(c.against.range.low, 3), ", ", fixed(c.against.range.high, 3),
+                 "]: ", to_string(c.against.says)});
 }
 }  // namespace detail
 
@@ -52,36 +53,37 @@ struct result {
   std::optional<Config> best;  ///< nothing when no configuration was valid
   named_values best_values;    ///< the same by name
   point best_point;
-  double median_seconds = std::numeric_limits<double>::infinity();  ///< of the winner: over the rounds of the contest, or
-                                                                    ///< over its own samples when there was none
-  interval seconds_interval;       ///< of that median
-  double interval_coverage = 0;    ///< the interval's coverage: at least 0.95 with 6 numbers or more
-  std::size_t rounds = 0;          ///< of the final contest; 0: none was held
-  std::optional<Config> untuned;   ///< the default configuration
+  double median_seconds = std::numeric_limits<double>::infinity();  ///< of the winner: over the rounds of the contest,
+                                                                    ///< or over its own samples when there was none
+  interval seconds_interval;      ///< of that median
+  double interval_coverage = 0;   ///< the interval's coverage: at least 0.95 with 6 numbers or more
+  std::size_t rounds = 0;         ///< of the final contest; 0: none was held
+  std::optional<Config> untuned;  ///< the default configuration
   named_values untuned_values;
   std::optional<compared> untuned_compared;  ///< ratio: the speed-up that tuning brought
   std::optional<compared> runner_up;
   std::vector<compared> rivals;
 
-  std::size_t trials = 0;     ///< unique configurations with a result
-  std::size_t replayed = 0;   ///< of them, from the log
-  std::size_t measured = 0;   ///< of them, measured now
-  std::size_t known = 0;      ///< results told before the first trial (warm start, other runs in the log)
+  std::size_t trials = 0;    ///< unique configurations with a result
+  std::size_t replayed = 0;  ///< of them, from the log
+  std::size_t measured = 0;  ///< of them, measured now
+  std::size_t known = 0;     ///< results told before the first trial (warm start, other runs in the log)
   std::array<std::size_t, status_count> by_status{};  ///< trials by how they ended
-  stop stopped = stop::running;  ///< running: a loop of your own ended it first
-  double seconds = 0;         ///< of tuning, without the contest
-  double space_size = 0;      ///< configurations in the space
-  bool space_counted = true;  ///< whether space_size is exact
-  double flop = 0;            ///< of one run; 0: unknown
+  stop stopped = stop::running;                       ///< running: a loop of your own ended it first
+  double seconds = 0;                                 ///< of tuning, without the contest
+  double space_size = 0;                              ///< configurations in the space
+  bool space_counted = true;                          ///< whether space_size is exact
+  double flop = 0;                                    ///< of one run; 0: unknown
   std::string strategy;
   std::uint64_t seed = 0;
-  std::string log;            ///< the log's name; empty: none
-  std::vector<trial> history; ///< all trials in order
+  std::string log;                 ///< the log's name; empty: none
+  std::vector<trial> history;      ///< all trials in order
   std::vector<std::string> notes;  ///< what was odd, with a remedy
 
   [[nodiscard]] double gflops() const noexcept { return flop > 0 ? flop / median_seconds * 1e-9 : 0; }
   [[nodiscard]] std::size_t failed() const noexcept {
-    return trials - by_status[static_cast<std::size_t>(status::ok)] - by_status[static_cast<std::size_t>(status::rejected_early)];
+    return trials - by_status[static_cast<std::size_t>(status::ok)] -
+           by_status[static_cast<std::size_t>(status::rejected_early)];
   }
 
   friend std::ostream& operator<<(std::ostream& out, const result& r) { return out << r.text(); }
@@ -112,7 +114,8 @@ struct result {
     for (std::size_t i = 1; i < status_count; ++i)
       if (by_status[i] > 0) add({std::exchange(before, ", "), to_string(static_cast<status>(i)), " ", by_status[i]});
     add({"\nsearch     ", strategy, ", seed ", seed, ", ", show_clock(seconds), ", ",
-         stopped == stop::running ? "not run to its end" : "stopped by ", stopped == stop::running ? "" : to_string(stopped)});
+         stopped == stop::running ? "not run to its end" : "stopped by ",
+         stopped == stop::running ? "" : to_string(stopped)});
     if (!log.empty()) add({"\nlog        ", log});
     for (const auto& n : notes) add({"\nnote       ", n});
     return s;

@@ -1,6 +1,6 @@
 #pragma once
-// One run: a strategy's asks, the memory of what was measured, the log, the budget. It measures nothing itself, so that a
-// program may keep its own loop:
+// One run: a strategy's asks, the memory of what was measured, the log, the budget. It measures nothing itself, so that
+// a program may keep its own loop:
 //
 //   tileseek::session s(space, tileseek::droplet{}, {.trials = 200});
 //   while (auto batch = s.ask(16)) s.tell(my_cluster(*batch));
@@ -49,9 +49,9 @@ namespace detail {
 
 /// The state of a run. Movable. Not safe to use from several threads at once.
 ///
-/// The log is the saved state: a session replays it through the same ask and tell, so that a strategy needs no serialiser.
-/// Points found in the log are answered from it; when the strategy asks a point that the log does not hold while the log
-/// still holds others, the run says so and tells the rest as a warm start.
+/// The log is the saved state: a session replays it through the same ask and tell, so that a strategy needs no
+/// serialiser. Points found in the log are answered from it; when the strategy asks a point that the log does not hold
+/// while the log still holds others, the run says so and tells the rest as a warm start.
 template <class Config>
 class session {
  public:
@@ -66,7 +66,8 @@ class session {
     if (!budget_.limited()) budget_ = max_trials(100);
     state_.space_size = space_.approximate_size();
     state_.flop = options_.flop;
-    if (const double limit = budget_.trial_limit(state_); limit < 1e18) state_.trial_limit = static_cast<std::size_t>(limit);
+    if (const double limit = budget_.trial_limit(state_); limit < 1e18)
+      state_.trial_limit = static_cast<std::size_t>(limit);
     state_.second_limit = budget_.second_limit();
     observers_.push_back(progress_line(options_.progress));
     for (const auto& o : options_.observers) observers_.push_back(o);
@@ -93,7 +94,8 @@ class session {
   /// @throws std::logic_error  results are missing, or the strategy asks what is not in the space
   [[nodiscard, gnu::cold]] std::optional<std::vector<Config>> ask(std::size_t n) {
     if (open_ > 0)
-      throw std::logic_error(detail::concat({"session: ask() while ", open_, " results of the last batch have not been told"}));
+      throw std::logic_error(
+          detail::concat({"session: ask() while ", open_, " results of the last batch have not been told"}));
     if (n == 0) throw std::invalid_argument("session: ask(0); ask for at least one configuration");
     for (std::size_t idle = 0; !over(); ++idle) {
       // A strategy that asks known points only is answered from memory, but not for ever.
@@ -129,9 +131,9 @@ class session {
     return std::nullopt;
   }
 
-  /// The result of the i-th configuration that the last ask() returned, as soon as it is there, in any order. It is in the
-  /// log when this returns. When the batch is complete, the strategy is told in the order of the ask. A result that claims
-  /// to be valid and has no finite seconds counts as `run_failed`.
+  /// The result of the i-th configuration that the last ask() returned, as soon as it is there, in any order. It is in
+  /// the log when this returns. When the batch is complete, the strategy is told in the order of the ask. A result that
+  /// claims to be valid and has no finite seconds counts as `run_failed`.
   /// @throws std::logic_error    there is no such configuration, or it was told before
   /// @throws std::runtime_error  the log cannot be written
   [[gnu::cold]] void tell(std::size_t i, measurement m) {
@@ -152,7 +154,8 @@ class session {
   /// @throws std::invalid_argument  not one result for each configuration
   [[gnu::cold]] void tell(std::span<const measurement> results) {
     if (results.size() != asked_.size())
-      throw std::invalid_argument(detail::concat({"session: ", results.size(), " results for a batch of ", asked_.size()}));
+      throw std::invalid_argument(
+          detail::concat({"session: ", results.size(), " results for a batch of ", asked_.size()}));
     for (std::size_t i = 0; i < results.size(); ++i) tell(i, results[i]);
   }
   void tell(const std::vector<measurement>& results) { tell(std::span<const measurement>(results)); }
@@ -177,13 +180,15 @@ class session {
   /// All trials so far, in the order they were finished; the warm start is not among them.
   [[nodiscard]] const std::vector<trial>& history() const noexcept { return history_; }
 
-  /// The k best valid configurations known, warm start included, best first; those over `within` times the best left out.
+  /// The k best valid configurations known, warm start included, best first; those over `within` times the best left
+  /// out.
   [[nodiscard, gnu::cold]] std::vector<trial> best(std::size_t k, double within) const {
     std::vector<const trial*> valid;
     std::vector<double> costs;
     for (const auto* list : {&history_, &known_})
       for (const auto& t : *list)
-        if (const double cost = t.result.valid() ? t.result.cost() : infinite; cost < infinite && cost <= within * state_.best) {
+        if (const double cost = t.result.valid() ? t.result.cost() : infinite;
+            cost < infinite && cost <= within * state_.best) {
           valid.push_back(&t);
           costs.push_back(cost);
         }
@@ -193,8 +198,8 @@ class session {
     return out;
   }
 
-  /// The contest that the log holds for this number of trials, with contestants of these names and configurations, if it
-  /// had as many rounds or ended no earlier than this one would; otherwise null.
+  /// The contest that the log holds for this number of trials, with contestants of these names and configurations, if
+  /// it had as many rounds or ended no earlier than this one would; otherwise null.
   [[nodiscard, gnu::cold]] const journal_contest* recorded(const std::vector<journal_contestant>& wanted) const {
     for (auto c = contests_.rbegin(); c != contests_.rend(); ++c) {
       bool same = c->trials == state_.trials && c->contestants.size() == wanted.size() && !wanted.empty();
@@ -218,13 +223,15 @@ class session {
     notes_.push_back(std::move(text));
   }
 
-  /// Ends the run, if it has not ended, and tells what it found, as measured during the search. tune() adds the contest.
+  /// Ends the run, if it has not ended, and tells what it found, as measured during the search. tune() adds the
+  /// contest.
   [[nodiscard, gnu::cold]] result<Config> finish() {
     if (!finished_) {
       finished_ = true;
       if (log_ && measured_ > 0) log_->finish(stopped_, elapsed());
       if (measured_ == 0 && state_.replayed > 0)
-        note(detail::concat({"nothing was measured: all ", state_.replayed, " trials are from the log '", log_->name(), "'"}));
+        note(detail::concat(
+            {"nothing was measured: all ", state_.replayed, " trials are from the log '", log_->name(), "'"}));
       for (const auto& o : observers_) o.on_finish(state_, stopped_);
     }
     result<Config> r;
@@ -262,14 +269,20 @@ class session {
 
   /// What is known of a point.
   struct knowledge {
-    enum { asked, counted, known, logged } how;  ///< in the open batch; a trial; told at the start; in the log, not asked yet
-    std::size_t place;                           ///< in batch_, history_, known_, logged_
+    enum {
+      asked,
+      counted,
+      known,
+      logged
+    } how;              ///< in the open batch; a trial; told at the start; in the log, not asked yet
+    std::size_t place;  ///< in batch_, history_, known_, logged_
   };
 
   [[nodiscard]] const tileseek::lattice& lattice() const { return space_.lattice(); }
   [[nodiscard]] named_values named(const point& p) const { return space_.named_values_of(space_.at(p)); }
 
-  /// Seconds of tuning so far: while the log is replayed, as it was then; afterwards, the earlier runs' time and the clock's.
+  /// Seconds of tuning so far: while the log is replayed, as it was then; afterwards, the earlier runs' time and the
+  /// clock's.
   [[nodiscard]] double elapsed() const {
     if (to_replay_ > 0) return state_.seconds;
     return logged_seconds_ + std::chrono::duration<double>(clock::now() - began_).count();
@@ -411,9 +424,10 @@ class session {
 
   /// The strategy asks what the log does not hold, and the log holds what it did not ask.
   [[gnu::cold]] void diverge() {
-    note(detail::concat({"the log '", log_->name(), "' holds ", to_replay_,
-                         " trials that this run does not ask at this point (another compiler or library version?); they are "
-                         "told as a warm start"}));
+    note(detail::concat(
+        {"the log '", log_->name(), "' holds ", to_replay_,
+         " trials that this run does not ask at this point (another compiler or library version?); they are "
+         "told as a warm start"}));
     const auto told_before = known_.size();
     for (auto& t : logged_) {  // what was replayed is moved from
       const auto it = knowledge_.find(t.at);
@@ -441,7 +455,7 @@ class session {
   std::unordered_map<point, knowledge, point_hash> knowledge_;
   std::vector<trial> logged_;           ///< the log's trials of this run
   std::vector<double> logged_elapsed_;  ///< seconds of tuning when each was written
-  std::size_t to_replay_ = 0;         ///< of them, not asked yet
+  std::size_t to_replay_ = 0;           ///< of them, not asked yet
   std::vector<trial> known_;
   std::vector<trial> history_;
   std::vector<trial> batch_;        ///< the last ask of the strategy

@@ -27,7 +27,9 @@ namespace detail {
 /// The batch a measurer likes best: its batch_size() if it has one, else 1, which serves every search best.
 template <class M>
 [[nodiscard]] std::size_t preferred_batch(const M& m) {
-  if constexpr (requires { { m.batch_size() } -> std::convertible_to<std::size_t>; })
+  if constexpr (requires {
+                  { m.batch_size() } -> std::convertible_to<std::size_t>;
+                })
     return std::max<std::size_t>(1, static_cast<std::size_t>(m.batch_size()));
   else
     return 1;
@@ -42,7 +44,8 @@ template <class Config, class M>
   }
 }
 
-/// @throws std::logic_error  the measurer returned another number of results; one that takes part in the run may stop early
+/// @throws std::logic_error  the measurer returned another number of results; one that takes part in the run may stop
+/// early
 [[gnu::cold]] inline void check_size(std::size_t results, std::size_t batch, bool may_stop) {
   if (results > batch || (results < batch && !may_stop))
     throw std::logic_error(
@@ -145,7 +148,8 @@ template <class Config, class M>
   for (const double seconds : record.seconds[winner])
     if (std::isfinite(seconds)) valid.push_back(seconds);
   if (valid.size() < r.rounds)
-    s.note(concat({"the winner failed in ", r.rounds - valid.size(), " of ", r.rounds, " rounds of the final contest"}));
+    s.note(
+        concat({"the winner failed in ", r.rounds - valid.size(), " of ", r.rounds, " rounds of the final contest"}));
   const auto middle = median_interval(valid);
   r.seconds_interval = middle.range;
   r.interval_coverage = middle.coverage;
@@ -168,7 +172,8 @@ template <class Config, class M>
 /// Searches the space with the strategy, measuring with the measurer, until the budget is spent, then measures the best
 /// again in an interleaved contest with the untuned configuration and the rivals. Ctrl-C ends it with the best so far.
 ///
-/// @param measurer  a callable Config -> seconds or -> measurement (with the limits as a second parameter if it likes), or
+/// @param measurer  a callable Config -> seconds or -> measurement (with the limits as a second parameter if it likes),
+/// or
 ///                  an object with measure(std::span<const Config>) -> std::vector<measurement>
 /// @throws std::runtime_error  the log is damaged or belongs to another space
 template <class Config, class M, class S>
@@ -178,9 +183,10 @@ template <class Config, class M, class S>
                 "tileseek::tune: a strategy needs ask(const lattice&, rng&, std::size_t) -> std::vector<point> and "
                 "tell(const lattice&, std::span<const trial>) -> void");
   constexpr bool measures = Measurer<measurer_type, Config> || RunAwareMeasurer<measurer_type, Config>;
-  static_assert(measures || TimedFunction<measurer_type, Config>,
-                "tileseek::tune: pass a callable of const Config& that returns seconds or a measurement, or an object with "
-                "measure(std::span<const Config>) -> std::vector<measurement>");
+  static_assert(
+      measures || TimedFunction<measurer_type, Config>,
+      "tileseek::tune: pass a callable of const Config& that returns seconds or a measurement, or an object with "
+      "measure(std::span<const Config>) -> std::vector<measurement>");
   if constexpr (!SearchStrategy<std::remove_cvref_t<S>>) {
     return {};  // said above; no flood of errors from below
   } else if constexpr (measures) {

@@ -108,7 +108,8 @@ TEST_CASE("a diagram has exactly the tuples that obey its rules") {
   const predicate sum = [](const int* q) { return q[0] + q[2] <= 4; };
   const predicate parity = [](const int* q) { return (q[1] + q[3]) % 2 == 0; };
   const predicate mixed = [](const int* q) { return q[0] * 3 + q[1] != q[3]; };
-  const auto made = decision_diagram::build(p, {rule_of({0, 2}, sum), rule_of({1, 3}, parity), rule_of({3, 0, 1}, mixed)}, all_of(p), 0);
+  const auto made = decision_diagram::build(
+      p, {rule_of({0, 2}, sum), rule_of({1, 3}, parity), rule_of({3, 0, 1}, mixed)}, all_of(p), 0);
   REQUIRE(made.built);
   std::set<tuple> expected;
   for (int a = 0; a < 4; ++a)
@@ -194,7 +195,8 @@ TEST_CASE("the size of a diagram follows what rules distinguish, not the number 
     for (int i = 0; i < k; ++i) c = c * (n - i) / (i + 1);
     return c;
   };
-  CHECK(made.diagram.size() == static_cast<std::uint64_t>(choose(32, 12) - 12 * choose(22, 12) + choose(12, 2) * choose(12, 12)));
+  CHECK(made.diagram.size() ==
+        static_cast<std::uint64_t>(choose(32, 12) - 12 * choose(22, 12) + choose(12, 2) * choose(12, 12)));
   CHECK(made.diagram.nodes() < 3000);
 }
 
@@ -257,7 +259,9 @@ TEST_CASE("the cheapest tuple is the cheapest") {
     tuple q(4);
     const decision_diagram::by_cost search(d, cost);
     search.cheapest(q.data());
-    const auto total = [&](const tuple& t) { return table[0][t[0]] + table[1][t[1]] + table[2][t[2]] + table[3][t[3]]; };
+    const auto total = [&](const tuple& t) {
+      return table[0][t[0]] + table[1][t[1]] + table[2][t[2]] + table[3][t[3]];
+    };
     double least = 1e9;
     for (const auto& t : listed) least = std::min(least, total(t));
     CHECK(total(q) == doctest::Approx(least));

@@ -1,5 +1,6 @@
 #pragma once
-// The covariance of the Gaussian processes and the choice of its parameters: what gaussian_process and lattice_process share.
+// The covariance of the Gaussian processes and the choice of its parameters: what gaussian_process and lattice_process
+// share.
 
 #include <algorithm>
 #include <cmath>
@@ -23,9 +24,13 @@ namespace detail {
 
 inline void validate(const gaussian_process_options& o) {
   const auto need = [](bool holds, const char* name, double value, const char* remedy) {
-    if (!holds) throw std::invalid_argument(std::string("gaussian process: ") + name + " is " + std::to_string(value) + "; give " + remedy);
+    if (!holds)
+      throw std::invalid_argument(std::string("gaussian process: ") + name + " is " + std::to_string(value) +
+                                  "; give " + remedy);
   };
-  const auto positive = [&](double v, const char* name) { need(v > 0 && std::isfinite(v), name, v, "a positive number"); };
+  const auto positive = [&](double v, const char* name) {
+    need(v > 0 && std::isfinite(v), name, v, "a positive number");
+  };
   positive(o.start_length, "start_length");
   positive(o.length_spread, "length_spread");
   positive(o.shortest_length, "shortest_length");
@@ -97,10 +102,10 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
   return k;
 }
 
-/// The logarithm of the likelihood of y with mean and variance at their best (up to a constant). `k` holds correlations in its
-/// lower triangle and is overwritten.
-[[nodiscard]] inline double log_likelihood(Eigen::Ref<Eigen::MatrixXd> k, const Eigen::VectorXd& y, const Eigen::VectorXd& noise_share,
-                                           double noise) {
+/// The logarithm of the likelihood of y with mean and variance at their best (up to a constant). `k` holds correlations
+/// in its lower triangle and is overwritten.
+[[nodiscard]] inline double log_likelihood(Eigen::Ref<Eigen::MatrixXd> k, const Eigen::VectorXd& y,
+                                           const Eigen::VectorXd& noise_share, double noise) {
   const Eigen::Index n = y.size();
   k.diagonal() += noise * noise_share;
   const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> llt(k);
@@ -115,7 +120,8 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
 }
 
 /// The logarithm of the prior of the parameters, up to a constant.
-[[nodiscard]] inline double log_prior(const kernel_parameters& p, std::span<const kernel_axis> axes, const gaussian_process_options& o) {
+[[nodiscard]] inline double log_prior(const kernel_parameters& p, std::span<const kernel_axis> axes,
+                                      const gaussian_process_options& o) {
   double sum = 0;
   for (std::size_t d = 0; d < axes.size(); ++d) {
     if (axes[d].size() < 2) continue;
@@ -127,19 +133,21 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
 }
 
 /// What a choice of parameters is worth on these observations.
-[[nodiscard]] inline double log_posterior(const kernel_parameters& p, std::span<const kernel_axis> axes, const level_matrix& at,
-                                          const Eigen::VectorXd& y, const Eigen::VectorXd& noise_share,
-                                          const gaussian_process_options& o) {
+[[nodiscard]] inline double log_posterior(const kernel_parameters& p, std::span<const kernel_axis> axes,
+                                          const level_matrix& at, const Eigen::VectorXd& y,
+                                          const Eigen::VectorXd& noise_share, const gaussian_process_options& o) {
   Eigen::MatrixXd k = correlations(axes, at, p, o.product);
   return log_likelihood(k, y, noise_share, p.noise) + log_prior(p, axes, o);
 }
 
-/// Improves the parameters by one sweep over them in random order, each tried larger and smaller, as far as the posterior
-/// rises. A sweep per 15 % more data follows the data as well as a full maximisation, at a fraction of its cost.
+/// Improves the parameters by one sweep over them in random order, each tried larger and smaller, as far as the
+/// posterior rises. A sweep per 15 % more data follows the data as well as a full maximisation, at a fraction of its
+/// cost.
 /// @post log_posterior(result) >= log_posterior(p)
-[[nodiscard]] inline kernel_parameters sweep(kernel_parameters p, std::span<const kernel_axis> axes, const level_matrix& at,
-                                             const Eigen::VectorXd& y, const Eigen::VectorXd& noise_share,
-                                             const gaussian_process_options& o, rng& random) {
+[[nodiscard]] inline kernel_parameters sweep(kernel_parameters p, std::span<const kernel_axis> axes,
+                                             const level_matrix& at, const Eigen::VectorXd& y,
+                                             const Eigen::VectorXd& noise_share, const gaussian_process_options& o,
+                                             rng& random) {
   constexpr double gain = 1e-9;  // what counts as a rise, against rounding
   Eigen::MatrixXd k = correlations(axes, at, p, o.product);
   Eigen::MatrixXd scratch = k;
@@ -167,7 +175,8 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
     q.lengths[d] = std::clamp(p.lengths[d] * factor, o.shortest_length, o.longest_length);
     if (q.lengths[d] == p.lengths[d]) return false;
     // The other coordinates' factors stay: multiply by the new table over the old.
-    const Eigen::MatrixXd ratio = axes[d].table(q.lengths[d], o.product).cwiseQuotient(axes[d].table(p.lengths[d], o.product));
+    const Eigen::MatrixXd ratio =
+        axes[d].table(q.lengths[d], o.product).cwiseQuotient(axes[d].table(p.lengths[d], o.product));
     const auto level = at.col(static_cast<Eigen::Index>(d));
     for (Eigen::Index j = 0; j < k.cols(); ++j) {
       const double* column = ratio.col(level[j]).data();
@@ -196,7 +205,8 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
 }
 
 /// `best` places of the smallest labels and `others` random ones of the rest; all when there are no more. Ascending.
-[[nodiscard]] inline std::vector<std::size_t> best_and_random(const Eigen::VectorXd& y, std::size_t best, std::size_t others, rng& random) {
+[[nodiscard]] inline std::vector<std::size_t> best_and_random(const Eigen::VectorXd& y, std::size_t best,
+                                                              std::size_t others, rng& random) {
   std::vector<std::size_t> places(static_cast<std::size_t>(y.size()));
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
   if (places.size() <= best + others) return places;

@@ -15,7 +15,8 @@ struct standardisation {
   Eigen::VectorXd centre;
   Eigen::VectorXd factor;
 
-  /// Weighted mean and deviation of each column. Sums are taken relative to the largest entry, so that nothing overflows.
+  /// Weighted mean and deviation of each column. Sums are taken relative to the largest entry, so that nothing
+  /// overflows.
   [[nodiscard]] static standardisation of(const Eigen::MatrixXd& x, const Eigen::VectorXd& weights) {
     standardisation s{Eigen::VectorXd::Zero(x.cols()), Eigen::VectorXd::Zero(x.cols())};
     const double total = weights.sum();

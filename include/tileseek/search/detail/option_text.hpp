@@ -1,7 +1,7 @@
 #pragma once
 // Options from text. An options struct is described once, by a function `describe(options, visit)` beside it that calls
-// visit(name, member, help) for each member, for an enumeration with the names of its values in their order; from that come
-// `key=value`, the list of names in an error, and the help. Numbers go through from_chars, whatever the locale.
+// visit(name, member, help) for each member, for an enumeration with the names of its values in their order; from that
+// come `key=value`, the list of names in an error, and the help. Numbers go through from_chars, whatever the locale.
 
 #include <charconv>
 #include <concepts>
@@ -24,7 +24,8 @@ namespace tileseek {
 struct option_help {
   std::string name;
   std::string fallback;  ///< the value it has when it is not given
-  std::string values;    ///< what may be written: "number", "whole number", "true|false", "random|maximin", "indices i,j,..."
+  std::string
+      values;  ///< what may be written: "number", "whole number", "true|false", "random|maximin", "indices i,j,..."
   std::string help;
 };
 

@@ -21,8 +21,8 @@ namespace tileseek::detail {
 ///   if (!starts.found()) co_return;
 ///
 /// The first start is the given point, or else the best of what was told and of `explore` points far apart (told ones
-/// count as such); later ones are the best of `restart_from` uniform points. A point that failed is no start, for it does
-/// not say which way is down: then more uniform points are drawn, until none is left.
+/// count as such); later ones are the best of `restart_from` uniform points. A point that failed is no start, for it
+/// does not say which way is down: then more uniform points are drawn, until none is left.
 class start_finder {
  public:
   start_finder(search_context& here, std::size_t explore, std::size_t restart_from)

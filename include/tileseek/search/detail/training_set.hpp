@@ -1,5 +1,6 @@
 #pragma once
-// What the searches that follow a cost model share: the trials to learn from, encoded once, and the first points to measure.
+// What the searches that follow a cost model share: the trials to learn from, encoded once, and the first points to
+// measure.
 
 #include <algorithm>
 #include <cstddef>
@@ -71,8 +72,9 @@ class training_set {
     std::vector<std::size_t> order(points_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     count = std::min(count, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                      [&](std::size_t a, std::size_t b) { return costs_[a] != costs_[b] ? costs_[a] < costs_[b] : a < b; });
+    std::partial_sort(
+        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+        [&](std::size_t a, std::size_t b) { return costs_[a] != costs_[b] ? costs_[a] < costs_[b] : a < b; });
     order.resize(count);
     return order;
   }
@@ -101,7 +103,9 @@ class scaled_space {
     double sum = 0;
     for (std::size_t d = 0; d < positions_.size(); ++d) {
       if (a[d] == b[d]) continue;
-      const double step = ordered_[d] ? positions_[d][static_cast<std::size_t>(a[d])] - positions_[d][static_cast<std::size_t>(b[d])] : 1.0;
+      const double step =
+          ordered_[d] ? positions_[d][static_cast<std::size_t>(a[d])] - positions_[d][static_cast<std::size_t>(b[d])]
+                      : 1.0;
       sum += step * step;
     }
     return sum;
@@ -113,8 +117,9 @@ class scaled_space {
 };
 
 /// Up to `count` points to begin with, none of them known; they are marked. Maximin keeps away from `before`, too.
-[[nodiscard]] inline std::vector<point> first_points(const lattice& space, history& memory, std::span<const point> before,
-                                                     rng& random, std::size_t count, initial_design design) {
+[[nodiscard]] inline std::vector<point> first_points(const lattice& space, history& memory,
+                                                     std::span<const point> before, rng& random, std::size_t count,
+                                                     initial_design design) {
   std::vector<point> out;
   if (design == initial_design::random) {
     while (out.size() < count) {
@@ -178,7 +183,8 @@ class scaled_space {
       continue;
     }
     for (const int direction : {-1, +1})
-      for (auto q = space.move(p, d, direction, view); q; q = space.move(out.back(), d, direction, view)) out.push_back(*q);
+      for (auto q = space.move(p, d, direction, view); q; q = space.move(out.back(), d, direction, view))
+        out.push_back(*q);
   }
   return out;
 }

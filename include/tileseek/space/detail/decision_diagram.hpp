@@ -1,14 +1,14 @@
 #pragma once
-// The feasible tuples of one group of coordinates as a reduced ordered multi-valued decision diagram: equal sub-diagrams
-// are stored once and each edge carries the number of tuples up to and including it, so that counting is reading the root,
-// and ranking, unranking (hence uniform sampling) and nearest-tuple queries are walks from the root.
+// The feasible tuples of one group of coordinates as a reduced ordered multi-valued decision diagram: equal
+// sub-diagrams are stored once and each edge carries the number of tuples up to and including it, so that counting is
+// reading the root, and ranking, unranking (hence uniform sampling) and nearest-tuple queries are walks from the root.
 //
-// It is built in two steps. Each rule (with the smaller rules that read a part of what it reads) becomes a diagram of its
-// own by trying all values of what it reads, which after reduction knows as little of them as matters: of "the product of
-// four factors is at most 1024" the number of different products is left. Then one walk over all coordinates follows the
-// rules' diagrams and the divisibility of the tile axes side by side; paths that have arrived at the same nodes are one.
-// (Srinivasan, Kam, Malik, Brayton, "Algorithms for discrete function manipulation", ICCAD 1990, whose conjunction this
-// is; the chain of trees of Rasch et al., ATF, TACO 2021, enumerates without sharing.)
+// It is built in two steps. Each rule (with the smaller rules that read a part of what it reads) becomes a diagram of
+// its own by trying all values of what it reads, which after reduction knows as little of them as matters: of "the
+// product of four factors is at most 1024" the number of different products is left. Then one walk over all coordinates
+// follows the rules' diagrams and the divisibility of the tile axes side by side; paths that have arrived at the same
+// nodes are one. (Srinivasan, Kam, Malik, Brayton, "Algorithms for discrete function manipulation", ICCAD 1990, whose
+// conjunction this is; the chain of trees of Rasch et al., ATF, TACO 2021, enumerates without sharing.)
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +48,8 @@ struct diagram_term {
 /// arguments[slot] = v. One indirect call for many values.
 using scan_function = std::function<void(int* arguments, std::size_t slot, int from, int to, char* allowed)>;
 
-/// A black-box condition, called with an array in which term i is found at `slots[i]`. At least one of `holds` and `scan`.
+/// A black-box condition, called with an array in which term i is found at `slots[i]`. At least one of `holds` and
+/// `scan`.
 struct diagram_rule {
   std::vector<diagram_term> terms;
   std::vector<std::size_t> slots;
@@ -129,7 +130,8 @@ struct node_store {
     }
     std::uint64_t h = 0x9e3779b97f4a7c15ULL + level;
     for (const auto& e : with)
-      h = (h ^ ((static_cast<std::uint64_t>(e.child) << 32) | static_cast<std::uint32_t>(e.value))) * 0xff51afd7ed558ccdULL,
+      h = (h ^ ((static_cast<std::uint64_t>(e.child) << 32) | static_cast<std::uint32_t>(e.value))) *
+          0xff51afd7ed558ccdULL,
       h ^= h >> 32;
     if (2 * (size() + 1) > slots_.size()) grow();
     const std::size_t mask = slots_.size() - 1;
@@ -295,8 +297,8 @@ class decision_diagram {
     }
   }
 
-  /// Tuples in the order of their cost, from the cheapest on: a best-first search over the diagram, in which the least cost
-  /// below each node is known beforehand, so that it never turns into a dead end. @pre Cost is not negative
+  /// Tuples in the order of their cost, from the cheapest on: a best-first search over the diagram, in which the least
+  /// cost below each node is known beforehand, so that it never turns into a dead end. @pre Cost is not negative
   class by_cost {
    public:
     template <class Cost>
@@ -333,7 +335,9 @@ class decision_diagram {
     }
 
    private:
-    [[nodiscard]] double through(std::uint32_t e) const noexcept { return cost_of_edge_[e] + least_[of_.store_.edges[e].child]; }
+    [[nodiscard]] double through(std::uint32_t e) const noexcept {
+      return cost_of_edge_[e] + least_[of_.store_.edges[e].child];
+    }
     const decision_diagram& of_;
     std::vector<double> cost_of_edge_;
     std::vector<double> least_;
@@ -371,7 +375,8 @@ class decision_diagram {
       wide sum = 0;
       for (auto e = store_.begin[n]; e < store_.begin[n + 1]; ++e) {
         const wide more = below[store_.edges[e].child];
-        if (more > ~wide{0} - sum) throw std::length_error("space: more than 2^128 - 1 configurations of coupled parameters");
+        if (more > ~wide{0} - sum)
+          throw std::length_error("space: more than 2^128 - 1 configurations of coupled parameters");
         up_to[e] = sum += more;
       }
       below[n] = sum;
@@ -415,8 +420,8 @@ struct decision_diagram::result {
 /// Builds a diagram from rules.
 class decision_diagram::conjunction {
  public:
-  conjunction(const diagram_problem& problem, const std::vector<diagram_rule>& rules, const std::vector<std::size_t>& members,
-              std::size_t work)
+  conjunction(const diagram_problem& problem, const std::vector<diagram_rule>& rules,
+              const std::vector<std::size_t>& members, std::size_t work)
       : problem_(problem), rules_(rules), work_(work), tile_of_(problem.extents.size(), none) {
     for (const auto& p : problem.products) {
       if (p.count == 0 || !std::binary_search(members.begin(), members.end(), p.first)) continue;
@@ -483,9 +488,9 @@ class decision_diagram::conjunction {
   }
 
   /// All coordinates of a tile axis stand together, the innermost first, so that the product of what is placed is an
-  /// inclusive tile size. Among axes, the rule that reads the fewest combinations of what is not placed yet comes first:
-  /// it cuts before much has been tried. In a rule, what has most values comes last: those are tried in one go. Ties keep
-  /// the user's order.
+  /// inclusive tile size. Among axes, the rule that reads the fewest combinations of what is not placed yet comes
+  /// first: it cuts before much has been tried. In a rule, what has most values comes last: those are tried in one go.
+  /// Ties keep the user's order.
   void choose_order(const std::vector<std::size_t>& members) {
     std::vector<char> placed(problem_.extents.size(), 0);
     const auto place = [&](std::size_t c) {
@@ -524,7 +529,9 @@ class decision_diagram::conjunction {
     for (std::size_t k = 0; k < order_.size(); ++k) level_of_[order_[k]] = k;
   }
 
-  [[nodiscard]] bool innermost(std::size_t c) const noexcept { return c + 1 == tile_of_.size() || tile_of_[c + 1] != tile_of_[c]; }
+  [[nodiscard]] bool innermost(std::size_t c) const noexcept {
+    return c + 1 == tile_of_.size() || tile_of_[c + 1] != tile_of_[c];
+  }
 
   [[nodiscard]] variable variable_of(const diagram_term& t) const noexcept {
     return 2 * level_of_[t.coordinate] + (t.inclusive && !innermost(t.coordinate) ? 1 : 0);
@@ -617,7 +624,8 @@ class decision_diagram::conjunction {
   static void try_all(condition& c, int extent, char* allowed) {
     int* const arguments = c.arguments.data();
     const auto slot = c.last_slots.front();
-    if (c.rule->scan != nullptr && c.last_slots.size() == 1) return (*c.rule->scan)(arguments, slot, 0, extent, allowed);
+    if (c.rule->scan != nullptr && c.last_slots.size() == 1)
+      return (*c.rule->scan)(arguments, slot, 0, extent, allowed);
     for (int v = 0; v < extent; ++v) {
       if (!allowed[v]) continue;
       for (const auto s : c.last_slots) arguments[s] = v;
@@ -724,7 +732,8 @@ class decision_diagram::conjunction {
     for (std::size_t i = 0; i < here.steps.size(); ++i) before[i] = nodes_[here.steps[i].first];
     for (int v = 0; v < extent && !gave_up_; ++v) {
       int next = v;
-      if (table != nullptr) next = table->next[static_cast<std::size_t>(state) * table->n + static_cast<std::size_t>(v)];
+      if (table != nullptr)
+        next = table->next[static_cast<std::size_t>(state) * table->n + static_cast<std::size_t>(v)];
       if (next < 0) continue;
       for (std::size_t i = 0; i < here.steps.size(); ++i) nodes_[here.steps[i].first] = before[i];
       bool alive = true;
@@ -752,9 +761,9 @@ class decision_diagram::conjunction {
   const std::vector<diagram_rule>& rules_;
   std::size_t work_;
   std::vector<product_table> tables_;
-  std::vector<std::size_t> tile_of_;   ///< of each coordinate: index into tables_, or none
-  std::vector<std::size_t> order_;     ///< coordinates from the root down
-  std::vector<std::size_t> level_of_;  ///< of each coordinate
+  std::vector<std::size_t> tile_of_;              ///< of each coordinate: index into tables_, or none
+  std::vector<std::size_t> order_;                ///< coordinates from the root down
+  std::vector<std::size_t> level_of_;             ///< of each coordinate
   std::vector<std::vector<variable>> variables_;  ///< of each rule
   std::vector<automaton> automata_;
 
@@ -771,7 +780,8 @@ class decision_diagram::conjunction {
   std::vector<std::uint32_t> key_;
 };
 
-inline decision_diagram::result decision_diagram::build(const diagram_problem& problem, const std::vector<diagram_rule>& rules,
+inline decision_diagram::result decision_diagram::build(const diagram_problem& problem,
+                                                        const std::vector<diagram_rule>& rules,
                                                         const std::vector<std::size_t>& members, std::size_t work) {
   return conjunction(problem, rules, members, work).run();
 }
