@@ -14,8 +14,8 @@
 #include <tileseek/search/any_strategy.hpp>
 
 struct replayed {
-  std::vector<double> best;  ///< seconds, after each evaluation of a configuration not evaluated before; infinite
-                             ///< before the first that ran
+  std::vector<double> best;   ///< seconds, after each evaluation of a configuration not evaluated before; infinite
+                              ///< before the first that ran
   double search_seconds = 0;  ///< spent in the strategy
 };
 

@@ -33,7 +33,7 @@ struct ridge_options {
   std::size_t largest_expansion = 4096;  ///< columns; products are left out where there would be more (90 inputs)
   double penalty = 0;                    ///< of standardised columns, in samples; 0: chosen by leave-one-out
   std::size_t selection_samples = 200;   ///< penalties are compared on at most so many samples, evenly spaced: more
-                                        ///< change the choice little and cost their cube
+                                         ///< change the choice little and cost their cube
 };
 
 /// Ridge regression with a chosen penalty. A cost model that knows its deviation and takes weights.

@@ -70,7 +70,7 @@ struct promises {
   bool exhausts = true;             ///< goes on until every configuration is known; a single descent does not
   std::size_t finds_optimum = 400;  ///< evaluations within which it finds the optimum of a bowl of 1,728 points from
                                     ///< each of 3 seeds; 0 if it promises no such thing
-  std::size_t idle = 20;  ///< asks in a row without a new point that it may need
+  std::size_t idle = 20;            ///< asks in a row without a new point that it may need
 };
 
 /// One check. `run` gives what is wrong in a sentence; nothing when the strategy passes.

@@ -55,7 +55,7 @@ struct result {
   point best_point;
   double median_seconds = std::numeric_limits<double>::infinity();  ///< of the winner: over the rounds of the contest,
                                                                     ///< or over its own samples when there was none
-  interval seconds_interval;      ///< of that median
+  interval seconds_interval;                                        ///< of that median
   double interval_coverage = 0;   ///< the interval's coverage: at least 0.95 with 6 numbers or more
   std::size_t rounds = 0;         ///< of the final contest; 0: none was held
   std::optional<Config> untuned;  ///< the default configuration
