@@ -12,8 +12,7 @@ struct forgetful {
 #endif
 };
 
-// expected-error {{tileseek::tune: a strategy needs ask\(const lattice&, rng&, std::size_t\) -> std::vector<point> and
-// tell}}
+// expected-error {{tileseek::tune: a strategy needs ask\(const lattice&, rng&, std::size_t\) -> std::vector<point> and tell}}
 int main() {
   const auto space = tileseek::space<tile>{}.add("width", &tile::width, {1, 2, 4});
   const auto timed = [](const tile&) { return 1.0; };

@@ -5,8 +5,7 @@ struct tile {
   int width = 1, height = 1;
 };
 
-// expected-error {{tileseek::space::where: the rule is not a predicate of the values of the members it names, in their
-// order}}
+// expected-error {{tileseek::space::where: the rule is not a predicate of the values of the members it names, in their order}}
 int main() {
   auto space = tileseek::space<tile>{}.add("width", &tile::width, {1, 2, 4}).add("height", &tile::height, {1, 2, 4});
 #ifndef FIXED

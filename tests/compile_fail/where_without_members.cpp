@@ -5,8 +5,7 @@ struct tile {
   int width = 1, height = 1;
 };
 
-// expected-error {{tileseek::space::where: a rule without members is a predicate of const Config&; name the members it
-// reads}}
+// expected-error {{tileseek::space::where: a rule without members is a predicate of const Config&; name the members it reads}}
 int main() {
   auto space = tileseek::space<tile>{}.add("width", &tile::width, {1, 2, 4});
 #ifndef FIXED

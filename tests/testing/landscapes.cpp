@@ -117,10 +117,6 @@ TEST_CASE("minimise counts what a session counts") {
   CHECK_EQ(stuck.curve.size(), 1);
   CHECK_EQ(stuck.idle, 1000);
 
-  const auto there = testing::minimise(exhaustive{}, l, 1000, 1, 1, l.best_cost);
-  CHECK_EQ(there.curve.size(), l.space.rank(l.best) + 1);
-  CHECK_FALSE(there.finished);
-
   tileseek::random keeps;  // an lvalue is used, not consumed
   CHECK_EQ(testing::minimise(keeps, l, 10).curve.size(), 10);
   CHECK_EQ(testing::minimise(keeps, l, 1000).curve.size(), 54);

@@ -1,6 +1,6 @@
 #pragma once
-// Synthetic search spaces with a known optimum, each with one difficulty that real kernels have. They need no device
-// and take no time, so that a strategy is tested over many seeds.
+// Synthetic search spaces with a known optimum, each with one difficulty that real kernels have. They need no device and
+// take no time, so that a strategy is tested over many seeds.
 
 #include <algorithm>
 #include <cmath>
@@ -148,8 +148,8 @@ constexpr double ms = 1e-3;
   return l;
 }
 
-/// Everything near the origin fails, and the optimum lies at the edge of what fails, as the fastest kernels do that
-/// just fit into a device's memory.
+/// Everything near the origin fails, and the optimum lies at the edge of what fails, as the fastest kernels do that just
+/// fit into a device's memory.
 [[nodiscard]] inline landscape failing(std::size_t dimensions = 4, int extent = 12) {
   const point c = detail::off_centre(dimensions, extent);
   int edge = 0;
@@ -164,8 +164,8 @@ constexpr double ms = 1e-3;
           c, detail::ms};
 }
 
-/// Two tile axes of three levels and an unroll factor. Cost is the squared distance of the factors from the best ones
-/// in powers of two, and a term that couples the inner tiles of the two axes as a cache does.
+/// Two tile axes of three levels and an unroll factor. Cost is the squared distance of the factors from the best ones in
+/// powers of two, and a term that couples the inner tiles of the two axes as a cache does.
 [[nodiscard]] inline landscape tiled() {
   std::vector<coordinate> axes;
   std::vector<tile_axis> tiles;
@@ -240,18 +240,17 @@ struct descent {
 };
 
 /// Runs a strategy as a session does: points already measured are answered from memory and cost nothing. Ends after
-/// `budget` new points, when the strategy ends, after 1000 asks in a row without a new point, or when the point thought
-/// best costs no more than `target` (true seconds).
+/// `budget` new points, when the strategy ends, or after 1000 asks in a row without a new point.
 template <SearchStrategy S>
 [[nodiscard]] descent minimise(S& strategy, const landscape& on, std::size_t budget, std::uint64_t seed = 1,
-                               std::size_t batch = 1, double target = 0) {
+                               std::size_t batch = 1) {
   descent out;
   rng random(seed);
   std::unordered_map<point, measurement, point_hash> memo;
   std::vector<trial> done;
   double least = std::numeric_limits<double>::infinity();
   std::size_t idle = 0;
-  while (memo.size() < budget && idle < 1000 && !(out.cost() <= target)) {
+  while (memo.size() < budget && idle < 1000) {
     const auto asked = strategy.ask(on.space, random, std::min(batch, budget - memo.size()));
     if (asked.empty()) {
       out.finished = true;
@@ -287,9 +286,9 @@ template <SearchStrategy S>
 /// The same with a strategy made for the occasion: minimise(droplet{}, convex(), 100).
 template <SearchStrategy S>
 [[nodiscard]] descent minimise(S&& strategy, const landscape& on, std::size_t budget, std::uint64_t seed = 1,
-                               std::size_t batch = 1, double target = 0) requires(!std::is_lvalue_reference_v<S>) {
+                               std::size_t batch = 1) requires(!std::is_lvalue_reference_v<S>) {
   S mine = std::move(strategy);
-  return minimise<S>(mine, on, budget, seed, batch, target);
+  return minimise<S>(mine, on, budget, seed, batch);
 }
 
 }  // namespace tileseek::testing
