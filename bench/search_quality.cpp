@@ -281,10 +281,15 @@ void plot(const std::vector<row>& rows, const std::string& file) {
   std::string script = "set terminal svg size 900,560 font 'sans,12'\nset output '" + file +
                        "'\nset logscale x\nset xrange [5:400]\nset yrange [0.4:1]\nset key bottom right\nset grid\n"
                        "set xlabel 'evaluations'\nset ylabel 'best time / best found'\nplot ";
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    script += std::string(i == 0 ? "" : ", ") + "'-' with lines linewidth 2 title '" + rows[i].who.label + "'";
-  script += '\n';
-  for (const auto& r : rows) {
+  std::vector<const row*> drawn;  // one form of each strategy; more lines could not be told apart
+  for (const auto& r : rows)
+    if (r.who.label.find(',') == std::string::npos || r.who.label == "dynamic_gradient, published") drawn.push_back(&r);
+  std::string lines;
+  for (const row* r : drawn)
+    lines += std::string(lines.empty() ? "" : ", ") + "'-' with lines linewidth 2 title '" + r->who.label + "' noenhanced";
+  script += lines + '\n';
+  for (const row* of : drawn) {
+    const row& r = *of;
     for (std::size_t n = 5; n <= 400; n += n < 50 ? 1 : n < 150 ? 5 : 25)
       script += std::to_string(n) + ' ' + fixed(r.share(n), 5) + '\n';
     script += "e\n";

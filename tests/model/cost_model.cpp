@@ -14,7 +14,6 @@
 #include <tileseek/core/rng.hpp>
 #include <tileseek/model/boosted_trees.hpp>
 #include <tileseek/model/gaussian_process.hpp>
-#include <tileseek/model/pretrained.hpp>
 #include <tileseek/model/ridge.hpp>
 
 namespace {
@@ -25,22 +24,6 @@ using Eigen::VectorXd;
 using tileseek::boosted_trees;
 using tileseek::gaussian_process;
 using tileseek::ridge;
-
-/// `pretrained`, default constructible as the others are.
-struct pretrained_ridge : tileseek::pretrained<ridge> {
-  pretrained_ridge() : pretrained(older()) {}
-  explicit pretrained_ridge(tileseek::pretrained<ridge> other) : pretrained(std::move(other)) {}
-  [[nodiscard]] static ridge older() {
-    MatrixXd x(4, 3);
-    x << 0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 1, 1;
-    ridge model;
-    model.fit(x, x.col(0));
-    return model;
-  }
-  [[nodiscard]] static pretrained_ridge load(std::string_view text) {
-    return pretrained_ridge(tileseek::pretrained<ridge>::load(text));
-  }
-};
 
 struct samples {
   MatrixXd x;
@@ -75,8 +58,6 @@ static_assert(!tileseek::UncertainCostModel<minimal> && !tileseek::WeightedCostM
 static_assert(tileseek::UncertainCostModel<tileseek::gaussian_process> &&
               tileseek::UncertainCostModel<tileseek::ridge>);
 static_assert(!tileseek::UncertainCostModel<tileseek::boosted_trees>);
-static_assert(tileseek::UncertainCostModel<tileseek::pretrained<tileseek::ridge>>);
-static_assert(!tileseek::UncertainCostModel<tileseek::pretrained<tileseek::boosted_trees>>);
 
 TEST_CASE_TEMPLATE("a model without samples predicts 0", Model, tileseek::ridge, tileseek::gaussian_process,
                    tileseek::boosted_trees) {
@@ -87,8 +68,7 @@ TEST_CASE_TEMPLATE("a model without samples predicts 0", Model, tileseek::ridge,
   CHECK(model.predict(MatrixXd(0, 4)).size() == 0);
 }
 
-TEST_CASE_TEMPLATE("few samples, and none to tell rows apart by", Model, ridge, gaussian_process, boosted_trees,
-                   pretrained_ridge) {
+TEST_CASE_TEMPLATE("few samples, and none to tell rows apart by", Model, ridge, gaussian_process, boosted_trees) {
   const samples s = random_samples(20, 3, 1);
   for (const Index n : {1, 2, 3, 5}) {
     Model model;
@@ -100,18 +80,16 @@ TEST_CASE_TEMPLATE("few samples, and none to tell rows apart by", Model, ridge, 
     CHECK(p.head(n).minCoeff() > low - (high - low) - 1e-2);
     CHECK(p.head(n).maxCoeff() < high + (high - low) + 1e-2);
   }
-  if constexpr (!std::is_same_v<Model, pretrained_ridge>) {
-    Model one;
-    one.fit(s.x.topRows(1), s.y.head(1));
-    CHECK(one.predict(s.x).isApproxToConstant(s.y[0], 1e-9));
-    Model blind;
-    blind.fit(MatrixXd(20, 0), s.y);
-    CHECK(blind.predict(MatrixXd(4, 0)).isApproxToConstant(s.y.mean(), 1e-9));
-  }
+  Model one;
+  one.fit(s.x.topRows(1), s.y.head(1));
+  CHECK(one.predict(s.x).isApproxToConstant(s.y[0], 1e-9));
+  Model blind;
+  blind.fit(MatrixXd(20, 0), s.y);
+  CHECK(blind.predict(MatrixXd(4, 0)).isApproxToConstant(s.y.mean(), 1e-9));
 }
 
 TEST_CASE_TEMPLATE("constant columns, equal labels, repeated rows, huge and tiny numbers", Model, ridge,
-                   gaussian_process, boosted_trees, pretrained_ridge) {
+                   gaussian_process, boosted_trees) {
   const samples s = random_samples(40, 3, 2);
   const samples test = random_samples(10, 3, 3);
   SUBCASE("constant columns say nothing") {
@@ -125,8 +103,7 @@ TEST_CASE_TEMPLATE("constant columns, equal labels, repeated rows, huge and tiny
   SUBCASE("equal labels are predicted") {
     Model model;
     model.fit(s.x, VectorXd::Constant(40, -7.5));
-    CHECK((model.predict(test.x).array() + 7.5).abs().maxCoeff() <
-          (std::is_same_v<Model, pretrained_ridge> ? 1.0 : 1e-6));
+    CHECK((model.predict(test.x).array() + 7.5).abs().maxCoeff() < 1e-6);
   }
   SUBCASE("one row many times with different labels gives their mean") {
     Model model;
@@ -141,14 +118,12 @@ TEST_CASE_TEMPLATE("constant columns, equal labels, repeated rows, huge and tiny
       Model model;
       model.fit(s.x * scale, s.y);
       CHECK(model.predict(test.x * scale).allFinite());
-      if constexpr (!std::is_same_v<Model, pretrained_ridge>) {
-        Model plain;
-        plain.fit(s.x, s.y);
-        CHECK((model.predict(test.x * scale) - plain.predict(test.x)).cwiseAbs().maxCoeff() < near);
-        Model labels;
-        labels.fit(s.x, s.y * scale);
-        CHECK((labels.predict(test.x) / scale - plain.predict(test.x)).cwiseAbs().maxCoeff() < near);
-      }
+      Model plain;
+      plain.fit(s.x, s.y);
+      CHECK((model.predict(test.x * scale) - plain.predict(test.x)).cwiseAbs().maxCoeff() < near);
+      Model labels;
+      labels.fit(s.x, s.y * scale);
+      CHECK((labels.predict(test.x) / scale - plain.predict(test.x)).cwiseAbs().maxCoeff() < near);
     }
   }
   SUBCASE("a row far outside") {
@@ -162,7 +137,7 @@ TEST_CASE_TEMPLATE("constant columns, equal labels, repeated rows, huge and tiny
 }
 
 TEST_CASE_TEMPLATE("the same samples give the same model, whatever it was fitted to before or copied from", Model,
-                   tileseek::ridge, tileseek::boosted_trees, pretrained_ridge) {
+                   tileseek::ridge, tileseek::boosted_trees) {
   const samples s = random_samples(50, 3, 4);
   const samples other = random_samples(30, 3, 5);
   Model a;
@@ -189,7 +164,7 @@ TEST_CASE("a Gaussian process with the same fits gives the same predictions") {
 }
 
 TEST_CASE_TEMPLATE("a model saved and loaded predicts the same and goes on the same", Model, ridge, gaussian_process,
-                   boosted_trees, pretrained_ridge) {
+                   boosted_trees) {
   const samples s = random_samples(40, 3, 6);
   const samples test = random_samples(15, 3, 7);
   for (const Index n : {0, 1, 8, 40}) {
@@ -206,8 +181,7 @@ TEST_CASE_TEMPLATE("a model saved and loaded predicts the same and goes on the s
   }
 }
 
-TEST_CASE_TEMPLATE("damaged text is refused, never believed", Model, ridge, gaussian_process, boosted_trees,
-                   pretrained_ridge) {
+TEST_CASE_TEMPLATE("damaged text is refused, never believed", Model, ridge, gaussian_process, boosted_trees) {
   const samples s = random_samples(20, 3, 8);
   Model model;
   model.fit(s.x, s.y);
@@ -235,7 +209,7 @@ TEST_CASE_TEMPLATE("damaged text is refused, never believed", Model, ridge, gaus
 }
 
 TEST_CASE_TEMPLATE("other numbers of labels, weights or columns are refused in words", Model, ridge, gaussian_process,
-                   boosted_trees, pretrained_ridge) {
+                   boosted_trees) {
   const samples s = random_samples(10, 3, 10);
   Model model;
   CHECK_THROWS_AS(model.fit(s.x, s.y.head(9)), std::invalid_argument);
@@ -243,8 +217,7 @@ TEST_CASE_TEMPLATE("other numbers of labels, weights or columns are refused in w
   CHECK_THROWS_AS((void)model.predict(MatrixXd::Ones(2, 4)), std::invalid_argument);
 }
 
-TEST_CASE_TEMPLATE("predicting is good enough to rank by", Model, ridge, gaussian_process, boosted_trees,
-                   pretrained_ridge) {
+TEST_CASE_TEMPLATE("predicting is good enough to rank by", Model, ridge, gaussian_process, boosted_trees) {
   const samples s = random_samples(200, 3, 11);
   const samples test = random_samples(100, 3, 12);
   Model model;
@@ -274,49 +247,6 @@ TEST_CASE_TEMPLATE("a sample of weight 3 counts as three", Model, tileseek::ridg
   a.fit(x, y);
   b.fit(s.x, s.y, weights);
   CHECK((a.predict(x) - b.predict(x)).cwiseAbs().maxCoeff() < 1e-8);
-}
-
-// Not there yet: with 12 samples of its own each model does better alone.
-TEST_CASE_TEMPLATE("older samples help while new ones are few, and do not harm when they tell another story" *
-                       doctest::may_fail(),
-                   Model, ridge, gaussian_process, boosted_trees) {
-  const samples old = random_samples(200, 3, 14);
-  const samples test = random_samples(200, 3, 15);
-  Model older;
-  older.fit(old.x, old.y);
-  const auto error = [&](const auto& m, const VectorXd& truth) {
-    const VectorXd difference = m.predict(test.x) - truth;
-    return (difference.array() - difference.mean()).matrix().norm();
-  };
-  const tileseek::pretrained<Model> untouched(older);
-  CHECK(untouched.predict(test.x) == older.predict(test.x));
-  tileseek::pretrained<Model> slower(older);
-  slower.fit(old.x.topRows(2), old.y.head(2).array() + 3);  // every time 20 times longer
-  CHECK((slower.predict(test.x) - older.predict(test.x))
-            .isApproxToConstant((old.y.head(2).array() + 3).mean() - older.predict(old.x.topRows(2)).mean(), 1e-9));
-
-  double with_older = 0;
-  double without = 0;
-  double with_misleading = 0;
-  double without_it = 0;
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const samples few = random_samples(12, 3, 100 + seed);
-    tileseek::pretrained<Model> informed(older);
-    informed.fit(few.x, few.y * 1.5);
-    Model alone;
-    alone.fit(few.x, few.y * 1.5);
-    with_older += error(informed, test.y * 1.5);
-    without += error(alone, test.y * 1.5);
-
-    const samples more = random_samples(60, 3, 200 + seed);
-    tileseek::pretrained<Model> misled(older);
-    misled.fit(more.x, more.x.col(2));
-    alone.fit(more.x, more.x.col(2));
-    with_misleading += error(misled, test.x.col(2));
-    without_it += error(alone, test.x.col(2));
-  }
-  CHECK(with_older < 0.8 * without);
-  CHECK(with_misleading < 2 * without_it + 0.5);
 }
 
 }  // namespace
