@@ -357,6 +357,7 @@ int main(int argc, char** argv) {
   std::string plot_file;
   std::vector<std::string> only_strategies;
   std::vector<std::string> only_spaces;
+  std::vector<std::string> not_spaces;
   std::size_t seeds = 50;
   std::size_t model_trials = 400;
   std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
@@ -371,20 +372,25 @@ int main(int argc, char** argv) {
   app.add_option("--only", only_strategies, "strategies whose label contains this; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--on", only_spaces, "spaces whose name contains this; may be repeated")->allow_extra_args(false);
+  app.add_option("--not-on", not_spaces, "but not spaces whose name contains this; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--markdown", markdown_file, "file for the tables, beside standard output");
   app.add_option("--json", json_file, "file for the figures");
   app.add_option("--plot", plot_file, "file for the curves, .svg; needs gnuplot");
   CLI11_PARSE(app, argc, argv);
 
   try {
-    const auto wanted = [](const std::vector<std::string>& parts, const std::string& name) {
-      return parts.empty() ||
-             std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return name.find(p) != std::string::npos; });
+    const auto has_part = [](const std::string& name, const std::vector<std::string>& parts) {
+      return std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return name.find(p) != std::string::npos; });
+    };
+    const auto wanted = [&](const std::vector<std::string>& parts, const std::string& name) {
+      return parts.empty() || has_part(name, parts);
     };
     std::vector<std::string> files;
     for (const auto& f : std::filesystem::directory_iterator(folder)) {
       const std::string path = f.path().string();
-      if ((path.ends_with(".csv") || path.ends_with(".csv.xz")) && wanted(only_spaces, recording_name(path)))
+      if ((path.ends_with(".csv") || path.ends_with(".csv.xz")) && wanted(only_spaces, recording_name(path)) &&
+          !has_part(recording_name(path), not_spaces))
         files.push_back(path);
     }
     std::sort(files.begin(), files.end());

@@ -43,7 +43,6 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <tileseek/core/point.hpp>
@@ -330,7 +329,9 @@ class lattice_process {
         Eigen::MatrixXf next(t.rows() * one.rows(), t.cols() * one.cols());
         for (Eigen::Index j = 0; j < one.cols(); ++j)
           for (Eigen::Index i = 0; i < one.rows(); ++i)
-            next.block(i * t.rows(), j * t.cols(), t.rows(), t.cols()) = one(i, j) * t;
+            for (Eigen::Index v = 0; v < t.cols(); ++v)
+              for (Eigen::Index u = 0; u < t.rows(); ++u)
+                next(i * t.rows() + u, j * t.cols() + v) = one(i, j) * t(u, v);
         t = std::move(next);
       }
       g.table = std::move(t);
@@ -393,23 +394,25 @@ class lattice_process {
       const auto levels = levels_of(points_[i]);
       observed_.insert(observed_.end(), levels.begin(), levels.end());
     }
-    Eigen::MatrixXd k(n, n);
+    detail::row_matrix k(n, n);
     const std::size_t g = groups_.size();
-    for (Eigen::Index j = 0; j < n; ++j) {
-      k(j, j) = 1 + parameters_.noise;
-      for (Eigen::Index i = j + 1; i < n; ++i)
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (Eigen::Index j = 0; j < i; ++j)
         k(i, j) = correlation(observed_.data() + static_cast<std::size_t>(i) * g,
                               observed_.data() + static_cast<std::size_t>(j) * g);
+      k(i, i) = 1 + parameters_.noise;
     }
-    const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> llt(k);
     // The noise keeps the matrix positive; should rounding defeat it all the same, the points are as good as
     // independent.
-    if (llt.info() != Eigen::Success) k = Eigen::MatrixXd::Identity(n, n) * std::sqrt(1 + parameters_.noise);
+    const bool positive = detail::cholesky(k);
     rows_ = n;
     real_rows_ = n;
     reserve_rows(n);
-    factor_.topLeftCorner(n, n) = k.triangularView<Eigen::Lower>();
-    factor_float_.topLeftCorner(n, n) = factor_.topLeftCorner(n, n).cast<float>();
+    for (Eigen::Index i = 0; i < n; ++i)
+      for (Eigen::Index j = 0; j <= i; ++j) {
+        factor_(i, j) = positive ? k(i, j) : i == j ? std::sqrt(1 + parameters_.noise) : 0.0;
+        factor_float_(i, j) = static_cast<float>(factor_(i, j));
+      }
     reserve_columns(n);
   }
 
@@ -433,10 +436,8 @@ class lattice_process {
   /// L^-1 k for a point: what its row of L would be.
   [[nodiscard]] std::vector<double> forward(const std::vector<std::uint16_t>& at) const {
     std::vector<double> v(static_cast<std::size_t>(rows_));
-    Eigen::Map<Eigen::VectorXd> k(v.data(), rows_);
-    for (Eigen::Index i = 0; i < rows_; ++i)
-      k[i] = correlation(at.data(), observed_.data() + static_cast<std::size_t>(i) * groups_.size());
-    factor_.topLeftCorner(rows_, rows_).triangularView<Eigen::Lower>().solveInPlace(k);
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = correlation(at.data(), observed_.data() + i * groups_.size());
+    detail::solve_lower(factor_, rows_, v.data());
     return v;
   }
 
@@ -453,9 +454,10 @@ class lattice_process {
     }
     const double diagonal = std::sqrt(std::max(variance, parameters_.noise / 2));
     reserve_rows(rows_ + 1);
-    for (Eigen::Index i = 0; i < rows_; ++i) factor_(rows_, i) = l[static_cast<std::size_t>(i)];
-    factor_(rows_, rows_) = diagonal;
-    factor_float_.row(rows_).head(rows_ + 1) = factor_.row(rows_).head(rows_ + 1).cast<float>();
+    for (Eigen::Index i = 0; i <= rows_; ++i) {
+      factor_(rows_, i) = i < rows_ ? l[static_cast<std::size_t>(i)] : diagonal;
+      factor_float_(rows_, i) = static_cast<float>(factor_(rows_, i));
+    }
     const double y = label ? *label : mean_ * (1 - ones) + labels;
     y_.push_back(y);
     zy_.push_back((y - labels) / diagonal);
@@ -482,11 +484,8 @@ class lattice_process {
   void substitute() {
     zy_ = y_;
     z1_.assign(y_.size(), 1.0);
-    const auto lower = factor_.topLeftCorner(rows_, rows_).triangularView<Eigen::Lower>();
-    Eigen::Map<Eigen::VectorXd> zy(zy_.data(), rows_);
-    Eigen::Map<Eigen::VectorXd> z1(z1_.data(), rows_);
-    lower.solveInPlace(zy);
-    lower.solveInPlace(z1);
+    detail::solve_lower(factor_, rows_, zy_.data());
+    detail::solve_lower(factor_, rows_, z1_.data());
   }
 
   /// Mean and scale at their best for the real rows.
@@ -518,11 +517,10 @@ class lattice_process {
   /// labels and ones of all candidates, for the real rows, from the weights K^-1 y and K^-1 1.
   void recompute_means() {
     const auto n = static_cast<std::size_t>(real_rows_);
-    const auto upper = factor_.topLeftCorner(real_rows_, real_rows_).triangularView<Eigen::Lower>().transpose();
-    Eigen::VectorXd wy = Eigen::Map<const Eigen::VectorXd>(zy_.data(), real_rows_);
-    Eigen::VectorXd w1 = Eigen::Map<const Eigen::VectorXd>(z1_.data(), real_rows_);
-    upper.solveInPlace(wy);
-    upper.solveInPlace(w1);
+    std::vector<double> wy = zy_;
+    std::vector<double> w1 = z1_;
+    detail::solve_transposed(factor_, real_rows_, wy.data());
+    detail::solve_transposed(factor_, real_rows_, w1.data());
     const std::size_t groups = groups_.size();
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       double labels = 0;
@@ -530,8 +528,8 @@ class lattice_process {
       const tables here = tables_of(c);
       for (std::size_t i = 0; i < n; ++i) {
         const double k = here(observed_.data() + i * groups);
-        labels += k * wy[static_cast<Eigen::Index>(i)];
-        ones += k * w1[static_cast<Eigen::Index>(i)];
+        labels += k * wy[i];
+        ones += k * w1[i];
       }
       state_[c].labels = labels;
       state_[c].ones = ones;
@@ -664,7 +662,7 @@ class lattice_process {
   Eigen::Index real_rows_ = 0;           ///< without them
   std::vector<std::size_t> active_;      ///< the observation behind each real row
   std::vector<std::uint16_t> observed_;  ///< joint levels of each row's point
-  Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> factor_;       ///< L; room for more rows
+  detail::row_matrix factor_;                                                           ///< L; room for more rows
   Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> factor_float_;  ///< L for the candidates
   std::vector<double> y_;
   std::vector<double> zy_;     ///< L^-1 y
