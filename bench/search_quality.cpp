@@ -76,6 +76,12 @@ std::vector<contestant> all_contestants(std::size_t model_trials) {
       {"dynamic_gradient, published", "dynamic_gradient", {"form=published"}},
       {"dynamic_gradient", "dynamic_gradient", {}},
       {"dynamic_gradient, batch 8", "dynamic_gradient", {}, 8},
+      {"dynamic_gradient, ridge", "dynamic_gradient", {"model=ridge"}},
+      {"dynamic_gradient, boosted trees", "dynamic_gradient", {"model=boosted_trees"}, 1, model_trials},
+      {"dynamic_gradient, Gaussian process", "dynamic_gradient", {"model=gaussian_process"}, 1, model_trials},
+      {"guided_evolution, ridge", "guided_evolution", {"model=ridge"}},
+      {"guided_evolution, level ridge", "guided_evolution", {"model=level_ridge"}},
+      {"guided_evolution, Gaussian process", "guided_evolution", {"model=gaussian_process"}, 1, model_trials},
       {"bayesian", "bayesian", {}, 1, model_trials},
       {"bayesian, pool", "bayesian", {"list_up_to=1"}, 1, model_trials},
       {"bayesian, batch 8", "bayesian", {}, 8, model_trials},
@@ -286,7 +292,8 @@ void plot(const std::vector<row>& rows, const std::string& file) {
     if (r.who.label.find(',') == std::string::npos || r.who.label == "dynamic_gradient, published") drawn.push_back(&r);
   std::string lines;
   for (const row* r : drawn)
-    lines += std::string(lines.empty() ? "" : ", ") + "'-' with lines linewidth 2 title '" + r->who.label + "' noenhanced";
+    lines +=
+        std::string(lines.empty() ? "" : ", ") + "'-' with lines linewidth 2 title '" + r->who.label + "' noenhanced";
   script += lines + '\n';
   for (const row* of : drawn) {
     const row& r = *of;
@@ -365,7 +372,8 @@ int main(int argc, char** argv) {
   const CLI::Range some(std::size_t{1}, std::size_t{1'000'000});
   app.add_option("--spaces", folder, "folder of recordings, *.csv or *.csv.xz")->required();
   app.add_option("--seeds", seeds, "runs of each strategy on each space")->check(some)->capture_default_str();
-  app.add_option("--bayesian-trials", model_trials, "evaluations a run of bayesian; of the others 1500")
+  app.add_option("--model-trials", model_trials,
+                 "evaluations a run with a Gaussian process or boosted trees; of others 1500")
       ->check(some)
       ->capture_default_str();
   app.add_option("--threads", threads, "runs at a time")->check(some)->capture_default_str();

@@ -111,5 +111,5 @@ TEST_CASE("what is wrong is said, with what there is") {
         "dynamic_gradient: option third_hop is 'maybe'; give true|false");
   CHECK(error_of("bayesian", {"kappa"}) == "bayesian: option 'kappa' is not of the form key=value");
   CHECK(error_of("bayesian", {"=3"}) == "bayesian: option '=3' is not of the form key=value");
-  CHECK(error_of("explore_then", {"exploiter=annealing"}).find("patience") != std::string::npos);
+  CHECK(error_of("explore_then", {"exploiter=annealing", "patience=0"}).find("patience") != std::string::npos);
 }

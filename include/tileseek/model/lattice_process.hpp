@@ -662,7 +662,7 @@ class lattice_process {
   Eigen::Index real_rows_ = 0;           ///< without them
   std::vector<std::size_t> active_;      ///< the observation behind each real row
   std::vector<std::uint16_t> observed_;  ///< joint levels of each row's point
-  detail::row_matrix factor_;                                                           ///< L; room for more rows
+  detail::row_matrix factor_;            ///< L; room for more rows
   Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> factor_float_;  ///< L for the candidates
   std::vector<double> y_;
   std::vector<double> zy_;     ///< L^-1 y

@@ -20,7 +20,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -156,17 +155,6 @@ struct dynamic_gradient_options {
 };
 
 namespace detail {
-
-/// The columns that a model likes.
-template <class Model>
-[[nodiscard]] feature_options columns_for() {
-  if constexpr (requires {
-                  { Model::features() } -> std::convertible_to<feature_options>;
-                })
-    return Model::features();
-  else
-    return {};
-}
 
 [[nodiscard]] inline dynamic_gradient_options checked(dynamic_gradient_options o, bool knows_deviation) {
   const auto demand = [](bool holds, const char* what) {

@@ -98,7 +98,7 @@ struct gradient_setup {
 };
 
 struct evolution_setup {
-  model_choice model = model_choice::ridge;
+  model_choice model = model_choice::boosted_trees;
   guided_evolution_options options = {};
 
   template <class Visit>
@@ -119,7 +119,7 @@ struct explore_setup {
   template <class Visit>
   friend void describe(explore_setup& s, Visit&& visit) {
     visit("explorer", s.explorer, "what looks for starts", {"maximin", "random", "evolutionary"});
-    visit("exploiter", s.exploiter, "what goes on from them; local_search and annealing need a patience",
+    visit("exploiter", s.exploiter, "what goes on from them; local_search and annealing do with a patience only",
           {"droplet", "local_search", "annealing"});
     describe(s.options, visit);
   }
@@ -127,27 +127,24 @@ struct explore_setup {
 
 [[nodiscard]] inline any_strategy make(const gradient_setup& s) {
   const std::string name = "dynamic_gradient";
-  dynamic_gradient_options options = s.options;
   switch (s.model) {
-    case model_choice::ridge: return {dynamic_gradient<ridge>(std::move(options)), name};
-    case model_choice::boosted_trees:
-      options.columns = feature_options::for_trees();
-      return {dynamic_gradient<boosted_trees>(std::move(options)), name};
-    case model_choice::gaussian_process: return {dynamic_gradient<gaussian_process>(std::move(options)), name};
+    case model_choice::ridge: return {dynamic_gradient<ridge>(s.options), name};
+    case model_choice::boosted_trees: return {dynamic_gradient<boosted_trees>(s.options), name};
+    case model_choice::gaussian_process: return {dynamic_gradient<gaussian_process>(s.options), name};
     case model_choice::level_ridge: break;
   }
-  return {dynamic_gradient<level_ridge>(std::move(options)), name};
+  return {dynamic_gradient<level_ridge>(s.options), name};
 }
 
 [[nodiscard]] inline any_strategy make(const evolution_setup& s) {
   const std::string name = "guided_evolution";
   switch (s.model) {
     case model_choice::level_ridge: return {guided_evolution<level_ridge>(s.options), name};
-    case model_choice::boosted_trees: return {guided_evolution<boosted_trees>(s.options), name};
+    case model_choice::ridge: return {guided_evolution<ridge>(s.options), name};
     case model_choice::gaussian_process: return {guided_evolution<gaussian_process>(s.options), name};
-    case model_choice::ridge: break;
+    case model_choice::boosted_trees: break;
   }
-  return {guided_evolution<ridge>(s.options), name};
+  return {guided_evolution<boosted_trees>(s.options), name};
 }
 
 template <class Exploiter>
