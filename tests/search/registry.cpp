@@ -76,6 +76,14 @@ TEST_CASE("every option takes its own default, and the search stays the same") {
   }
 }
 
+TEST_CASE("a strategy's name tells the options that are not the defaults") {
+  CHECK(tileseek::make_strategy("droplet", {"explore=12"}).name() == "droplet");
+  CHECK(tileseek::make_strategy("droplet", {"restart=false", "explore=0"}).name() ==
+        "droplet(explore=0, restart=false)");
+  CHECK(tileseek::make_strategy("dynamic_gradient", {"form=published", "model=ridge"}).name().find("model=ridge") !=
+        std::string::npos);
+}
+
 TEST_CASE("options change the search; published forms and models can be chosen") {
   const auto space = box();
   tileseek::rng random(1);

@@ -102,6 +102,8 @@ class bayesian {
     (void)lattice_process(lattice(), o_.process);  // it knows what its options may be
   }
 
+  [[nodiscard]] static constexpr std::string_view name() noexcept { return "bayesian"; }
+
   [[nodiscard]] std::vector<point> ask(const lattice& space, rng& random, std::size_t n) {
     if (n == 0) return {};
     learn(space);

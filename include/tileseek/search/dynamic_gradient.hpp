@@ -490,6 +490,8 @@ class dynamic_gradient : public coroutine_strategy {
                             m = std::make_shared<Model>(std::move(model))](search_context& here) {
           return detail::descend<Model>(here, o, m);
         }) {}
+
+  [[nodiscard]] static constexpr std::string_view name() noexcept { return "dynamic_gradient"; }
 };
 
 static_assert(SearchStrategy<dynamic_gradient<>>);
