@@ -43,9 +43,9 @@ struct droplet_options {
   /// Points far apart (maximin.hpp) measured before the first descent from `best`; trials told before the first ask
   /// count as such. 12 of them halve the measurements on recorded kernels.
   std::size_t explore = 12;
-  /// Candidates compared before a move is made: fewer move sooner, more choose better. Of 1 to 16, 4 needs the fewest
+  /// Candidates compared before a move is made: fewer move sooner, more choose better. Of 1 to 8, 2 to 4 need the fewest
   /// measurements on recorded spaces.
-  std::size_t at_once = 4;
+  std::size_t at_once = 3;
   /// Moves along two coordinates at once, tried at each distance after those along one, both ways; 0 for none.
   std::size_t diagonals = 8;
   /// Look from the last coordinate to the first, up before down, as published; otherwise where the last moves led, then
