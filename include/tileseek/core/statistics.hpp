@@ -10,6 +10,19 @@
 
 namespace tileseek {
 
+namespace detail {
+/// The places of the values in ascending order; equal ones keep their order. Infinite is last.
+/// @pre no value is NaN
+[[nodiscard, gnu::cold]] inline std::vector<std::size_t> ascending(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [values](std::size_t a, std::size_t b) {
+    return values[a] < values[b] || (values[a] == values[b] && a < b);
+  });
+  return order;
+}
+}  // namespace detail
+
 /// A closed interval, in the unit of the numbers it came from.
 struct interval {
   double low = 0;

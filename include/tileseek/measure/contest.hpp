@@ -3,7 +3,6 @@
 // what disturbs the machine disturbs all alike, and samples taken while searching (which flatter the winner) do not
 // count.
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -33,19 +32,6 @@ struct contest_record {
     return tileseek::compare(seconds[a], seconds[b]);
   }
 };
-
-namespace detail {
-/// The places of the values in ascending order; equal ones keep their order. Infinite is last.
-/// @pre no value is NaN
-[[nodiscard, gnu::cold]] inline std::vector<std::size_t> ascending(std::span<const double> values) {
-  std::vector<std::size_t> order(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [values](std::size_t a, std::size_t b) {
-    return values[a] < values[b] || (values[a] == values[b] && a < b);
-  });
-  return order;
-}
-}  // namespace detail
 
 /// Measures `contestants` things in `rounds` rounds, each in a random order of its own. `measure(i)` measures
 /// contestant i once; `go_on(rounds done)` is asked before each round.
