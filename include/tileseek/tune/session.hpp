@@ -16,7 +16,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -319,8 +318,8 @@ class session {
       if (!lattice().feasible(p))
         throw std::logic_error(
             detail::concat({"session: the strategy '", strategy_.name(), "' asked a point that is not in the space"}));
-      const auto [it, is_new] = knowledge_.try_emplace(p, knowledge{knowledge::asked, batch_.size()});
-      const auto& [how, place] = it->second;
+      const auto [number, is_new] = learn(p, knowledge{knowledge::asked, batch_.size()});
+      const auto [how, place] = knowledge_[number];
       if (is_new)
         asked_.push_back(batch_.size());
       else if (how == knowledge::asked)
@@ -353,9 +352,17 @@ class session {
       if (o.on_batch(state_) && stopped_ == stop::running) stopped_ = stop::observer;
   }
 
+  /// Knows this of the point, unless something is known of it; its number, and whether it is new.
+  std::pair<std::size_t, bool> learn(const point& p, knowledge k) {
+    const auto added = seen_.add(p);
+    if (added.second) knowledge_.push_back(k);
+    return added;
+  }
+
   /// A trial is finished: counts it once.
   [[gnu::cold]] void count(trial t) {
-    knowledge_[t.at] = {knowledge::counted, history_.size()};
+    const knowledge now{knowledge::counted, history_.size()};
+    knowledge_[learn(t.at, now).first] = now;
     ++state_.trials;
     if (t.result.outcome != status::ok && t.result.outcome != status::rejected_early) ++state_.failed;
     improve(t);
@@ -375,9 +382,10 @@ class session {
 
   /// A result that is told and not counted.
   [[gnu::cold]] void know(trial t) {
-    const auto [it, is_new] = knowledge_.try_emplace(t.at, knowledge{knowledge::known, known_.size()});
-    if (!is_new && it->second.how != knowledge::logged) return;
-    it->second = {knowledge::known, known_.size()};
+    const knowledge now{knowledge::known, known_.size()};
+    const auto [number, is_new] = learn(t.at, now);
+    if (!is_new && knowledge_[number].how != knowledge::logged) return;
+    knowledge_[number] = now;
     improve(t);
     known_.push_back(std::move(t));
   }
@@ -407,7 +415,7 @@ class session {
           ++lost;
         } else if (list == &content.earlier) {
           know({*p, std::move(t.result)});
-        } else if (knowledge_.try_emplace(*p, knowledge{knowledge::logged, logged_.size()}).second) {
+        } else if (learn(*p, knowledge{knowledge::logged, logged_.size()}).second) {
           logged_.push_back({*p, std::move(t.result)});
           logged_elapsed_.push_back(t.elapsed);
         }
@@ -430,8 +438,8 @@ class session {
          "told as a warm start"}));
     const auto told_before = known_.size();
     for (auto& t : logged_) {  // what was replayed is moved from
-      const auto it = knowledge_.find(t.at);
-      if (it != knowledge_.end() && it->second.how == knowledge::logged) know(std::move(t));
+      const auto number = seen_.find(t.at);
+      if (number != point_index::none && knowledge_[number].how == knowledge::logged) know(std::move(t));
     }
     to_replay_ = 0;
     began_ = clock::now();
@@ -452,7 +460,8 @@ class session {
   bool trials_are_seen_ = false;
   std::vector<point> queue_;  ///< start configurations
   std::size_t started_ = 0;   ///< of them, asked
-  std::unordered_map<point, knowledge, point_hash> knowledge_;
+  point_index seen_;
+  std::vector<knowledge> knowledge_;    ///< of each of them
   std::vector<trial> logged_;           ///< the log's trials of this run
   std::vector<double> logged_elapsed_;  ///< seconds of tuning when each was written
   std::size_t to_replay_ = 0;           ///< of them, not asked yet
