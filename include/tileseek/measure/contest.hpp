@@ -39,7 +39,7 @@ template <class Measure, class GoOn>
 [[nodiscard, gnu::cold]] contest_record contest(std::size_t contestants, std::size_t rounds, rng& random,
                                                 Measure&& measure, GoOn&& go_on) {
   contest_record record;
-  record.seconds.resize(contestants);
+  record.seconds = std::vector<std::vector<double>>(contestants);
   std::vector<std::size_t> order(contestants);
   for (std::size_t i = 0; i < contestants; ++i) order[i] = i;
   for (std::size_t r = 0; r < rounds && go_on(r); ++r) {

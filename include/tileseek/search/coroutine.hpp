@@ -176,7 +176,7 @@ class coroutine_strategy {
                    // against it
       if (here_) here_->known_.tell(t);
       if (asked) continue;
-      (here_ ? here_->unasked_ : early_).push_back(t);
+      (here_ ? here_->unasked_ : early_).push_back(trial(t));
       answer_ahead(t);
     }
   }

@@ -81,14 +81,21 @@ template <std::integral T>
 namespace detail {
 /// @pre n >= 1
 [[nodiscard]] inline std::vector<std::uint64_t> divisors_of(std::uint64_t n) {
-  std::vector<std::uint64_t> found{1};
+  std::vector<std::uint64_t> found(1, 1);
   for (std::uint64_t prime = 2; n > 1; ++prime) {
     if (prime > n / prime) prime = n;  // what has no divisor up to its root is prime
-    const std::size_t before = found.size();
-    for (std::uint64_t power = prime; n % prime == 0; n /= prime, power *= prime)
-      for (std::size_t i = 0; i < before; ++i) found.push_back(found[i] * power);
+    const std::vector<std::uint64_t> before = found;
+    for (std::uint64_t power = prime; n % prime == 0; n /= prime, power *= prime) {
+      std::vector<std::uint64_t> merged;  // what is found and power times what was there before, ascending
+      std::size_t next = 0;
+      for (const auto x : found) {
+        for (; next < before.size() && power * before[next] < x; ++next) merged.push_back(power * before[next]);
+        merged.push_back(x);
+      }
+      for (; next < before.size(); ++next) merged.push_back(power * before[next]);
+      found.swap(merged);
+    }
   }
-  std::sort(found.begin(), found.end());
   return found;
 }
 }  // namespace detail

@@ -54,9 +54,9 @@ struct rule_term {
 
 /// A condition between coordinates.
 struct lattice_rule {
-  std::string why;                        ///< in the user's words, for errors
-  std::vector<std::size_t> coordinates;   ///< all that `holds` reads
-  std::function<bool(const int*)> holds;  ///< of the indices of a whole point; reads the named coordinates only
+  std::string why = {};                        ///< in the user's words, for errors
+  std::vector<std::size_t> coordinates = {};   ///< all that `holds` reads
+  std::function<bool(const int*)> holds = {};  ///< of the indices of a whole point; reads the named coordinates only
   /// For a rule that reads inclusive tile sizes: all its terms. It then costs as many steps as the terms have values,
   /// not as the coordinates have. Empty: the rule reads the coordinates, each for itself.
   std::vector<rule_term> terms = {};
@@ -402,7 +402,8 @@ class lattice {
       filters.clear();
       detail::diagram_problem all;
       for (const auto& a : axes) all.extents.push_back(static_cast<int>(a.values.size()));
-      for (const auto& t : tiles) all.products.push_back(product_of(t));
+      all.products = std::vector<detail::product_rule>(tiles.size());
+      for (std::size_t t = 0; t < tiles.size(); ++t) all.products[t] = product_of(tiles[t]);
       std::vector<std::size_t> every;
       for (std::size_t r = 0; r < rules.size(); ++r) {
         if (!rules[r].coordinates.empty())

@@ -249,9 +249,8 @@ class space_core {
   /// @throws std::invalid_argument  nothing is left by the rules: the message names them
   [[nodiscard]] const tileseek::lattice& lattice() const {
     if (!compiled_) {
-      std::vector<lattice_rule> all;
-      all.reserve(rules_.size());
-      for (const auto& r : rules_) all.push_back(r.whole ? r.whole(*this) : r.on_values);
+      auto all = rules_;
+      for (const auto& w : whole_rules_) all[w.place] = w.make(*this);
       compiled_.emplace(coordinates_, tiles_, std::move(all));
     }
     return *compiled_;
@@ -264,7 +263,7 @@ class space_core {
 
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> out;
-    for (const auto& q : parameters_) out.push_back(q.name);
+    for (const auto& q : parameters_) out.push_back(std::string(q.name));
     return out;
   }
 
@@ -288,10 +287,10 @@ class space_core {
  protected:
   space_core() = default;
 
-  /// A rule of named members, or of the whole configuration.
-  struct user_rule {
-    lattice_rule on_values;
-    std::function<lattice_rule(const space_core&)> whole;  ///< made when all parameters are known
+  /// A rule of the whole configuration.
+  struct whole_rule {
+    std::size_t place = 0;                                ///< among the rules, where it leaves a gap
+    std::function<lattice_rule(const space_core&)> make;  ///< called when all parameters are known
   };
 
   void write_to(void* configuration, const int* p) const {
@@ -449,9 +448,9 @@ class space_core {
       }
     }
     for (const auto& r : rules_) {
-      bool inside = !r.whole;
-      for (const auto c : r.on_values.coordinates) inside = inside && has(scope, c);
-      if (inside && !r.on_values.holds(p.data())) return false;
+      bool inside = static_cast<bool>(r.holds);  // a whole configuration is not known yet
+      for (const auto c : r.coordinates) inside = inside && has(scope, c);
+      if (inside && !r.holds(p.data())) return false;
     }
     return true;
   }
@@ -459,7 +458,8 @@ class space_core {
   std::vector<parameter> parameters_;
   std::vector<coordinate> coordinates_;
   std::vector<tile_axis> tiles_;
-  std::vector<user_rule> rules_;
+  std::vector<lattice_rule> rules_;
+  std::vector<whole_rule> whole_rules_;
   mutable std::optional<tileseek::lattice> compiled_;  ///< copies of a lattice share their data
 
  private:
@@ -630,15 +630,17 @@ class space : public detail::space_core {
           std::predicate<const F&, const Config&>,
           "tileseek::space::where: a rule without members is a predicate of const Config&; name the members it "
           "reads, where(why, rule, &Config::a, &Config::b), to have it called with their values");
-      user_rule rule;
-      rule.whole = [why = std::move(why), holds = std::move(holds)](const space_core& s) {
+      whole_rule rule;
+      rule.place = rules_.size();
+      rule.make = [why = std::move(why), holds = std::move(holds)](const space_core& s) {
         return static_cast<const space&>(s).of_whole(why,
                                                      [holds](const Config& c) { return static_cast<bool>(holds(c)); });
       };
-      rules_.push_back(std::move(rule));
+      whole_rules_.push_back(std::move(rule));
+      rules_.push_back(lattice_rule{});
     } else {
-      const std::string reads = "rule '" + why + "'";
-      rules_.push_back({bind(std::move(why), std::move(holds), reader(members, reads)...), nullptr});
+      const std::string reads = detail::concat({"rule '", why, "'"});
+      rules_.push_back(bind(std::move(why), std::move(holds), reader(members, reads)...));
     }
     compiled_.reset();
     return *this;
@@ -905,7 +907,7 @@ class space : public detail::space_core {
       for (std::size_t i = scope.size(); i-- > 0;) k = k * extents[i] + static_cast<std::size_t>(q[scope[i]]);
       return (*table)[k * width + static_cast<std::size_t>(q[here])] != 0;
     };
-    rules_.push_back({std::move(rule), nullptr});
+    rules_.push_back(std::move(rule));
     return *this;
   }
 

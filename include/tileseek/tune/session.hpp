@@ -6,7 +6,6 @@
 //   while (auto batch = s.ask(16)) s.tell(my_cluster(*batch));
 //   std::cout << s.finish() << '\n';
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -69,11 +68,11 @@ class session {
       state_.trial_limit = static_cast<std::size_t>(limit);
     state_.second_limit = budget_.second_limit();
     observers_.push_back(progress_line(options_.progress));
-    for (const auto& o : options_.observers) observers_.push_back(o);
+    for (const auto& o : options_.observers) observers_.push_back(observer(o));
     for (const auto& o : observers_) trials_are_seen_ = trials_are_seen_ || o.sees_trials();
     for (const auto& c : options_.start) {
       if (const auto p = space_.locate(c))
-        queue_.push_back(*p);
+        queue_.push_back(point(*p));
       else
         note(detail::concat({"start configuration ", space_.describe(c), " is not in the space; it is left out"}));
     }
@@ -266,6 +265,25 @@ class session {
   static constexpr double infinite = std::numeric_limits<double>::infinity();
   static constexpr std::size_t told = static_cast<std::size_t>(-1);
 
+  /// A journal that is closed when nobody holds it here any more.
+  class open_journal {
+   public:
+    explicit open_journal(std::shared_ptr<journal> of = {}) noexcept : of_(std::move(of)) {}
+    open_journal(open_journal&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+    open_journal& operator=(open_journal&& other) noexcept {
+      of_.swap(other.of_);
+      return *this;
+    }
+    ~open_journal() {
+      if (of_) of_->close();
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+    [[nodiscard]] journal* operator->() const noexcept { return of_.get(); }
+
+   private:
+    std::shared_ptr<journal> of_;
+  };
+
   /// What is known of a point.
   struct knowledge {
     enum {
@@ -301,7 +319,7 @@ class session {
   /// Points from the queue of start configurations, then from the strategy.
   [[nodiscard]] std::vector<point> next(std::size_t n) {
     std::vector<point> points;
-    while (started_ < queue_.size() && points.size() < n) points.push_back(queue_[started_++]);
+    while (started_ < queue_.size() && points.size() < n) points.push_back(point(queue_[started_++]));
     if (points.empty()) points = strategy_.ask(lattice(), random_, n);
     return points;
   }
@@ -313,7 +331,7 @@ class session {
                                              " points when at most ", most, " were wanted"}));
     batch_.clear();
     asked_.clear();
-    std::vector<std::size_t> replayed;
+    std::vector<std::size_t> replayed;  // ascending: counted in the order they were finished
     for (auto& p : points) {
       if (!lattice().feasible(p))
         throw std::logic_error(
@@ -329,12 +347,11 @@ class session {
       if (how == knowledge::known) t.result = known_[place].result;
       if (how == knowledge::logged) {
         t.result = logged_[place].result;
-        replayed.push_back(place);
+        detail::insert_once(replayed, place);
       }
       batch_.push_back(std::move(t));
     }
     open_ = asked_.size();
-    std::sort(replayed.begin(), replayed.end());  // counted in the order they were finished
     for (const auto i : replayed) {
       state_.seconds = std::fmax(state_.seconds, logged_elapsed_[i]);
       ++state_.replayed;
@@ -403,7 +420,7 @@ class session {
     const std::string compiler = "compiler";
     head.conditions.emplace_back(compiler, value(detail::compiler()));
     // Closed with the session, so that the file is free for others even if somebody keeps the journal.
-    log_ = std::shared_ptr<journal>(options_.log.get(), [kept = options_.log](journal* j) { j->close(); });
+    log_ = open_journal(options_.log);
     auto content = log_->open(head);
     for (auto& n : content.notes) note(std::move(n));
     const auto told_before = known_.size();
@@ -473,7 +490,7 @@ class session {
   std::size_t measured_ = 0;
   std::vector<journal_contest> contests_;
   std::vector<std::string> notes_;
-  std::shared_ptr<journal> log_;
+  open_journal log_;
 };
 
 }  // namespace tileseek

@@ -71,10 +71,11 @@ struct diagram_problem {
 
 /// Puts a number in its place in a short ascending list, once. Takes a tenth of the code of sort and unique.
 inline void insert_once(std::vector<std::size_t>& ascending, std::size_t x) {
-  if (has(ascending, x)) return;
+  std::size_t at = ascending.size();
+  while (at > 0 && ascending[at - 1] > x) --at;
+  if (at > 0 && ascending[at - 1] == x) return;
   ascending.push_back(x);
-  for (std::size_t i = ascending.size() - 1; i > 0 && ascending[i - 1] > x; --i)
-    std::swap(ascending[i - 1], ascending[i]);
+  for (std::size_t i = ascending.size() - 1; i > at; --i) std::swap(ascending[i - 1], ascending[i]);
 }
 
 /// The coordinates, split into groups that no rule connects; each sorted, in order of their first member.
@@ -166,7 +167,7 @@ struct node_store {
     }
   }
 
-  void forget_index() { slots_ = {}; }
+  void forget_index() { slots_ = std::vector<slot>(); }
 
  private:
   struct slot {
@@ -455,14 +456,15 @@ class decision_diagram::conjunction {
     result out;
     for (std::size_t r = 0; r < rules_.size(); ++r)
       for (const auto& t : rules_[r].terms) insert_once(variables_[r], variable_of(t));
-    for (std::size_t r = 0; r < rules_.size(); ++r) {
-      if (!largest(r)) continue;
-      automata_.emplace_back();
-      if (!tabulate(r, automata_.back())) {
-        out.too_much = r;
+    std::vector<std::size_t> own;  // rules with a diagram of their own
+    for (std::size_t r = 0; r < rules_.size(); ++r)
+      if (largest(r)) own.push_back(r);
+    automata_ = std::vector<automaton>(own.size());
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (!tabulate(own[i], automata_[i])) {
+        out.too_much = own[i];
         return out;
       }
-    }
     out.diagram.order_ = order_;
     out.built = conjoin(out.diagram);
     if (out.built)
@@ -606,8 +608,8 @@ class decision_diagram::conjunction {
       here.extent = problem_.extents[c];
       here.tile = tile_of_[c];
       here.inclusive = a.variables[i] % 2 == 1;
-      here.allowed.resize(static_cast<std::size_t>(here.extent));
-      here.edges.resize(static_cast<std::size_t>(here.extent));
+      here.allowed = std::vector<char>(static_cast<std::size_t>(here.extent));
+      here.edges = std::vector<node_store::edge>(static_cast<std::size_t>(here.extent));
       prunes = prunes || (i > 0 && here.tile != none && here.tile == columns_[i - 1].tile);
       all *= here.extent;
     }
