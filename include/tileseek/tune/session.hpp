@@ -255,8 +255,8 @@ class session {
     r.strategy = strategy_.name();
     r.seed = options_.seed;
     if (log_) r.log = log_->name();
-    r.history = history_;
-    r.notes = notes_;
+    r.history = std::vector<trial>(history_);
+    r.notes = std::vector<std::string>(notes_);
     return r;
   }
 
@@ -416,7 +416,7 @@ class session {
     head.strategy = strategy_.name();
     head.seed = options_.seed;
     head.batch = options_.batch;
-    head.conditions = options_.conditions;
+    head.conditions = named_values(options_.conditions);
     const std::string compiler = "compiler";
     head.conditions.emplace_back(compiler, value(detail::compiler()));
     // Closed with the session, so that the file is free for others even if somebody keeps the journal.

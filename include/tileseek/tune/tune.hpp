@@ -169,6 +169,23 @@ template <class Config, class M>
   for (std::size_t i = points.size(); i < contestants.size(); ++i) r.rivals.push_back(against(i, contestants[i].name));
 }
 
+/// tune() with a measurer.
+template <class Config, class M>
+[[nodiscard]] result<Config> run(const space<Config>& of, M& measurer, options<Config>& choices,
+                                 any_strategy strategy) {
+  const interrupt_guard guard(choices.catch_interrupt);
+  if (choices.batch == 0) choices.batch = preferred_batch(measurer);
+  const std::size_t batch = choices.batch;
+  session<Config> s(of, std::move(strategy), std::move(choices));
+  search(s, measurer, batch);
+  auto r = s.finish();
+  if (s.choices().rounds > 0 && r.best && s.why() != stop::interrupted) {
+    hold_contest(s, measurer, r);
+    r.notes = std::vector<std::string>(s.notes());
+  }
+  return r;
+}
+
 }  // namespace detail
 
 /// Searches the space with the strategy, measuring with the measurer, until the budget is spent, then measures the best
@@ -192,20 +209,10 @@ template <class Config, class M, class S>
   if constexpr (!SearchStrategy<std::remove_cvref_t<S>>) {
     return {};  // said above; no flood of errors from below
   } else if constexpr (measures) {
-    const interrupt_guard guard(choices.catch_interrupt);
-    if (choices.batch == 0) choices.batch = detail::preferred_batch(measurer);
-    const std::size_t batch = choices.batch;
-    session<Config> s(of, any_strategy(std::forward<S>(strategy)), std::move(choices));
-    detail::search(s, measurer, batch);
-    auto r = s.finish();
-    if (s.choices().rounds > 0 && r.best && s.why() != stop::interrupted) {
-      detail::hold_contest(s, measurer, r);
-      r.notes = s.notes();
-    }
-    return r;
+    return detail::run(of, measurer, choices, any_strategy(std::forward<S>(strategy)));
   } else if constexpr (TimedFunction<measurer_type, Config>) {
     auto lifted = each<Config>(std::ref(measurer));
-    return tune(of, lifted, std::move(choices), std::forward<S>(strategy));
+    return detail::run(of, lifted, choices, any_strategy(std::forward<S>(strategy)));
   } else {
     return {};
   }
