@@ -47,10 +47,7 @@ struct tile_axis {
 
 /// One number that a rule reads: a coordinate; or, inside a tile axis, the inclusive tile size at its level, the
 /// product of its factor and those of all levels inside it, as an index into the divisors of the extent.
-struct rule_term {
-  std::size_t coordinate = 0;
-  bool inclusive = false;
-};
+using rule_term = detail::diagram_term;
 
 /// A condition between coordinates.
 struct lattice_rule {
@@ -712,6 +709,7 @@ class lattice {
   template <class Cost>
   [[nodiscard]] bool cheapest_allowed(const cluster& c, const Cost& cost, point& p) const {
     struct state {
+      double bound;  ///< what a tuple from here on costs at least
       double cost;
       std::uint32_t part;
       std::uint32_t node;
@@ -726,16 +724,15 @@ class lattice {
     }
     std::vector<double> rest(parts.size() + 1, 0);  // least cost of this part and those behind it
     for (std::size_t i = parts.size(); i-- > 0;) rest[i] = rest[i + 1] + parts[i].least();
-    std::vector<state> states{{0, 0, parts[0].root(), 0, 0}};
-    using entry = std::pair<double, std::uint32_t>;
-    std::vector<entry> open{{rest[0], 0}};
+    std::vector<state> states(1, state{rest[0], 0, 0, parts[0].root(), 0, 0});
+    std::vector<std::uint32_t> open(1, 0);
     // The least bound first; of equal ones the newest, which is nearest to its end.
-    const auto later = [](const entry& a, const entry& b) {
-      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    const auto later = [&states](std::uint32_t a, std::uint32_t b) {
+      return states[a].bound != states[b].bound ? states[a].bound > states[b].bound : a < b;
     };
     for (int steps = 0; steps < 65536 && !open.empty(); ++steps) {
       std::pop_heap(open.begin(), open.end(), later);
-      const std::uint32_t at = open.back().second;
+      const std::uint32_t at = open.back();
       open.pop_back();
       const state s = states[at];
       if (s.part == parts.size()) {
@@ -745,14 +742,14 @@ class lattice {
         continue;
       }
       parts[s.part].children(s.node, [&](int value, std::uint32_t child, double more) {
-        state next{s.cost + more, s.part, child, at, value};
-        double bound = next.cost + rest[s.part + 1];
+        state next{0, s.cost + more, s.part, child, at, value};
+        next.bound = next.cost + rest[s.part + 1];
         if (child == 0) {
           if (++next.part < parts.size()) next.node = parts[next.part].root();
         } else {
-          bound += parts[s.part].least_below(child);
+          next.bound += parts[s.part].least_below(child);
         }
-        open.emplace_back(bound, static_cast<std::uint32_t>(states.size()));
+        open.push_back(static_cast<std::uint32_t>(states.size()));
         states.push_back(next);
         std::push_heap(open.begin(), open.end(), later);
       });

@@ -181,18 +181,22 @@ class session {
   /// The k best valid configurations known, warm start included, best first; those over `within` times the best left
   /// out.
   [[nodiscard, gnu::cold]] std::vector<trial> best(std::size_t k, double within) const {
-    std::vector<const trial*> valid;
+    const auto trial_at = [this](std::size_t i) -> const trial& {
+      return i < history_.size() ? history_[i] : known_[i - history_.size()];
+    };
+    std::vector<std::size_t> valid;
     std::vector<double> costs;
-    for (const auto* list : {&history_, &known_})
-      for (const auto& t : *list)
-        if (const double cost = t.result.valid() ? t.result.cost() : infinite;
-            cost < infinite && cost <= within * state_.best) {
-          valid.push_back(&t);
-          costs.push_back(cost);
-        }
+    for (std::size_t i = 0; i < history_.size() + known_.size(); ++i) {
+      const measurement& m = trial_at(i).result;
+      const double cost = m.valid() ? m.cost() : infinite;
+      if (cost < infinite && cost <= within * state_.best) {
+        valid.push_back(i);
+        costs.push_back(cost);
+      }
+    }
     std::vector<trial> out;
     for (const auto i : detail::ascending(costs))
-      if (out.size() < k) out.push_back(trial(*valid[i]));
+      if (out.size() < k) out.push_back(trial(trial_at(valid[i])));
     return out;
   }
 

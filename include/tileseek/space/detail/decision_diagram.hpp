@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -126,14 +127,30 @@ struct node_store {
     return {edges.data() + begin[node], edges.data() + begin[node + 1]};
   }
 
+  /// The edge with this value, or where it would be.
+  [[nodiscard]] std::size_t find(std::uint32_t node, int value) const noexcept {
+    const std::size_t first = begin[node];
+    std::size_t left = begin[node + 1] - first;
+    // Most nodes have all values from 0 on.
+    if (static_cast<std::size_t>(value) < left && edges[first + static_cast<std::size_t>(value)].value == value)
+      return first + static_cast<std::size_t>(value);
+    std::size_t at = first;
+    while (left > 0) {
+      const std::size_t half = left / 2;
+      if (edges[at + half].value < value) {
+        at += half + 1;
+        left -= half + 1;
+      } else {
+        left = half;
+      }
+    }
+    return at;
+  }
+
   /// The child by this value; `dead` if there is none.
   [[nodiscard]] std::uint32_t child(std::uint32_t node, int value) const noexcept {
-    const edge* const first = edges.data() + begin[node];
-    const edge* const last = edges.data() + begin[node + 1];
-    // Most nodes have all values from 0 on.
-    if (value < last - first && first[value].value == value) return first[value].child;
-    const edge* const e = std::lower_bound(first, last, value, [](const edge& x, int v) { return x.value < v; });
-    return e != last && e->value == value ? e->child : dead;
+    const std::size_t e = find(node, value);
+    return e != begin[node + 1] && edges[e].value == value ? edges[e].child : dead;
   }
 
   /// The node with these edges, made if there is none; `dead` for no edges.
@@ -280,10 +297,10 @@ class decision_diagram {
 
   /// Writes the coordinates of the tuple with this rank into p. @pre rank < number of tuples
   void unrank(std::uint64_t rank, int* p) const noexcept {
-    if (wide_up_to_.empty())
-      unrank_by(up_to_, rank, p);
+    if (size_fits())
+      unrank_by(rank, p);
     else
-      unrank_by(wide_up_to_, wide{rank}, p);
+      unrank_by(wide{rank}, p);
   }
 
   /// The inverse of unrank. @pre the tuple in p is in the diagram, and the number of tuples fits 64 bits
@@ -291,23 +308,21 @@ class decision_diagram {
     std::uint64_t r = 0;
     std::uint32_t node = root_;
     for (const auto c : order_) {
-      const auto begin = store_.edges.begin() + store_.begin[node];
-      const auto e = std::lower_bound(begin, store_.edges.begin() + store_.begin[node + 1], p[c],
-                                      [](const node_store::edge& x, int value) { return x.value < value; });
-      if (e != begin) r += up_to_[static_cast<std::size_t>(e - store_.edges.begin()) - 1];
-      node = e->child;
+      const std::size_t e = store_.find(node, p[c]);
+      if (e != store_.begin[node]) r += up_to_[e - 1];
+      node = store_.edges[e].child;
     }
     return r;
   }
 
   /// Writes a uniform tuple into p. @pre there is one
   void draw(rng& random, int* p) const noexcept {
-    if (wide_up_to_.empty()) return unrank_by(up_to_, random.below(static_cast<std::uint64_t>(total_)), p);
+    if (size_fits()) return unrank_by(random.below(static_cast<std::uint64_t>(total_)), p);
     const wide reject_under = (wide{0} - total_) % total_;
     for (;;) {
       const wide high = random();
       const wide x = (high << 64) | random();
-      if (x >= reject_under) return unrank_by(wide_up_to_, x % total_, p);
+      if (x >= reject_under) return unrank_by(x % total_, p);
     }
   }
 
@@ -383,44 +398,61 @@ class decision_diagram {
       root_ = 0;
       return;
     }
-    std::vector<wide> below(store_.size(), 1);
-    std::vector<wide> up_to(store_.edges.size());
+    up_to_ = std::vector<std::uint64_t>(store_.edges.size());
+    high_up_to_ = std::vector<std::uint64_t>(store_.edges.size());
     for (std::size_t n = 1; n < store_.size(); ++n) {
       wide sum = 0;
       for (auto e = store_.begin[n]; e < store_.begin[n + 1]; ++e) {
-        const wide more = below[store_.edges[e].child];
+        const wide more = below(store_.edges[e].child);
         if (more > ~wide{0} - sum)
           fail<std::length_error>({"space: more than 2^128 - 1 configurations of coupled parameters"});
-        up_to[e] = sum += more;
+        sum += more;
+        up_to_[e] = static_cast<std::uint64_t>(sum);
+        high_up_to_[e] = static_cast<std::uint64_t>(sum >> 64);
       }
-      below[n] = sum;
     }
-    total_ = below[root_];
-    if (size_fits()) {
-      up_to_.reserve(up_to.size());
-      for (const wide x : up_to) up_to_.push_back(static_cast<std::uint64_t>(x));
-    } else {
-      wide_up_to_ = std::move(up_to);
-    }
+    total_ = below(root_);
+    if (size_fits()) high_up_to_ = std::vector<std::uint64_t>();
+  }
+
+  /// Tuples below an edge and its elder siblings.
+  template <class Count>
+  [[nodiscard]] Count up_to(std::size_t edge) const noexcept {
+    if constexpr (std::same_as<Count, wide>)
+      return wide{high_up_to_[edge]} << 64 | up_to_[edge];
+    else
+      return up_to_[edge];
+  }
+  /// Tuples below a node.
+  [[nodiscard]] wide below(std::uint32_t node) const noexcept {
+    return node == 0 ? 1 : up_to<wide>(store_.begin[node + 1] - 1);
   }
 
   template <class Count>
-  void unrank_by(const std::vector<Count>& up_to, Count rank, int* p) const noexcept {
+  void unrank_by(Count rank, int* p) const noexcept {
     std::uint32_t node = root_;
     for (const auto c : order_) {
-      const auto first = up_to.begin() + store_.begin[node];
-      const auto at = std::upper_bound(first, up_to.begin() + store_.begin[node + 1], rank);
-      if (at != first) rank -= *std::prev(at);
-      const auto& e = store_.edges[static_cast<std::size_t>(at - up_to.begin())];
-      p[c] = e.value;
-      node = e.child;
+      const std::size_t first = store_.begin[node];
+      std::size_t at = first;  // the first edge that more tuples than the rank lie up to
+      for (std::size_t left = store_.begin[node + 1] - first; left > 0;) {
+        const std::size_t half = left / 2;
+        if (rank < up_to<Count>(at + half)) {
+          left = half;
+        } else {
+          at += half + 1;
+          left -= half + 1;
+        }
+      }
+      if (at != first) rank -= up_to<Count>(at - 1);
+      p[c] = store_.edges[at].value;
+      node = store_.edges[at].child;
     }
   }
 
   std::vector<std::size_t> order_;
   node_store store_;
-  std::vector<std::uint64_t> up_to_;  ///< of each edge: tuples below it and its elder siblings
-  std::vector<wide> wide_up_to_;      ///< the same, when there are more than 64 bits can count
+  std::vector<std::uint64_t> up_to_;       ///< of each edge: tuples below it and its elder siblings, the low 64 bits
+  std::vector<std::uint64_t> high_up_to_;  ///< the high ones, when there are more than 64 bits can count
   std::uint32_t root_ = 0;
   wide total_ = 0;
 };
