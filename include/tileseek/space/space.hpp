@@ -110,15 +110,11 @@ struct tile_reader {
   std::size_t levels = 1;
   [[nodiscard]] std::int64_t extent() const noexcept { return divisors->back(); }
   [[nodiscard]] std::int64_t divisor(int index) const noexcept { return (*divisors)[static_cast<std::size_t>(index)]; }
-  template <class I>
-  void factors(const int* p, I* out) const noexcept {
-    std::int64_t product = 1;
-    for (std::size_t l = 1; l < levels; ++l) {
-      const std::int64_t f = divisor(p[first + l - 1]);
-      product *= f;
-      out[l] = static_cast<I>(f);
-    }
-    out[0] = static_cast<I>(extent() / product);
+  [[nodiscard]] std::vector<std::int64_t> factors(const int* p) const {
+    std::vector<std::int64_t> out(levels);
+    out[0] = extent();
+    for (std::size_t l = 1; l < levels; ++l) out[0] /= out[l] = divisor(p[first + l - 1]);
+    return out;
   }
   void note(std::vector<rule_term>& terms) const {
     for (std::size_t l = 1; l < levels; ++l) terms.push_back({first + l - 1, false});
@@ -133,7 +129,13 @@ template <class I, std::size_t L>
 struct tile_array_reader : tile_reader {
   [[nodiscard]] std::array<I, L> operator()(const int* p) const noexcept {
     std::array<I, L> out{};
-    factors(p, out.data());
+    std::int64_t product = 1;
+    for (std::size_t l = 1; l < L; ++l) {
+      const std::int64_t f = divisor(p[first + l - 1]);
+      product *= f;
+      out[l] = static_cast<I>(f);
+    }
+    out[0] = static_cast<I>(extent() / product);
     return out;
   }
 };
@@ -145,9 +147,7 @@ struct named_reader {
   bool is_tile;
   [[nodiscard]] value operator()(const int* p) const {
     if (!is_tile) return plain(p);
-    std::vector<std::int64_t> out(tile.levels);
-    tile.factors(p, out.data());
-    return value(std::move(out));
+    return value(tile.factors(p));
   }
   void note(std::vector<rule_term>& terms) const { is_tile ? tile.note(terms) : plain.note(terms); }
   void renumber(std::size_t& slot) noexcept { is_tile ? tile.renumber(slot) : plain.renumber(slot); }
@@ -595,7 +595,8 @@ class space : public detail::space_core {
     q.name = std::move(name);
     q.identity = identity(member);
     q.write = [](const detail::parameter& self, void* c, const int* p) {
-      self.tile().factors(p, field<std::array<I, L>>(self, c).data());
+      const auto f = self.tile().factors(p);
+      for (std::size_t l = 0; l < L; ++l) field<std::array<I, L>>(self, c)[l] = static_cast<I>(f[l]);
     };
     q.show = [](const detail::parameter& self, const void* c) {
       const auto& f = field<std::array<I, L>>(self, c);
@@ -608,9 +609,7 @@ class space : public detail::space_core {
     detail::parameter q;
     q.name = q.identity = name;
     q.write = [](const detail::parameter& self, void* c, const int* p) {
-      std::vector<std::int64_t> f(self.coordinates + 1);
-      self.tile().factors(p, f.data());
-      static_cast<Config*>(c)->set(self.name, value(std::move(f)));
+      static_cast<Config*>(c)->set(self.name, value(self.tile().factors(p)));
     };
     q.show = entry().show;  // without the axis: a value that is no factors
     add_tile(std::move(q), extent, levels, detail::largest_extent);

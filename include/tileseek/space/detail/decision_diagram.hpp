@@ -172,7 +172,7 @@ struct node_store {
       const auto [hash, node] = slots_[s];
       if (node == 0) {
         const auto made = static_cast<std::uint32_t>(size());
-        for (const auto& e : with) edges.push_back(e);
+        edges.insert(edges.end(), with.begin(), with.end());
         begin.push_back(static_cast<std::uint32_t>(edges.size()));
         depth.push_back(level);
         slots_[s] = {h, made};
