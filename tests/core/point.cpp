@@ -30,3 +30,19 @@ TEST_CASE("points of a grid do not crowd together") {
   CHECK(different.size() == 4096);
   CHECK(*std::max_element(load.begin(), load.end()) < 20);  // 4 on average
 }
+
+TEST_CASE("a point index numbers points as they come, each once") {
+  tileseek::point_index index;
+  CHECK(index.find({0}) == tileseek::point_index::none);
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < 1000; ++i) {
+      const auto [number, is_new] = index.add({i, i % 7});
+      CHECK(number == static_cast<std::size_t>(i));
+      CHECK(is_new == (round == 0));
+    }
+  CHECK(index.size() == 1000);
+  CHECK(index[17] == point{17, 3});
+  CHECK(index.find({999, 5}) == 999);
+  CHECK(index.find({999, 6}) == tileseek::point_index::none);
+  CHECK(index.add({}).first == 1000);
+}

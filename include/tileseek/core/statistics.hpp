@@ -10,6 +10,19 @@
 
 namespace tileseek {
 
+namespace detail {
+/// The places of the values in ascending order; equal ones keep their order. What is not a number comes last.
+[[nodiscard, gnu::cold]] inline std::vector<std::size_t> ascending(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [values](std::size_t a, std::size_t b) {
+    if (values[a] < values[b] || values[b] < values[a]) return values[a] < values[b];
+    return std::isnan(values[a]) == std::isnan(values[b]) ? a < b : std::isnan(values[b]);
+  });
+  return order;
+}
+}  // namespace detail
+
 /// A closed interval, in the unit of the numbers it came from.
 struct interval {
   double low = 0;
@@ -22,12 +35,9 @@ struct interval {
 /// not numbers count as larger than all others.
 [[nodiscard]] inline double median(std::span<const double> values) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::vector<double> v(values.begin(), values.end());
-  const auto less = [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; };
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end(), less);
-  if (v.size() % 2 == 1) return *middle;
-  return (*std::max_element(v.begin(), middle, less) + *middle) / 2;
+  const auto order = detail::ascending(values);
+  const double middle = values[order[order.size() / 2]];
+  return order.size() % 2 == 1 ? middle : (values[order[order.size() / 2 - 1]] + middle) / 2;
 }
 
 /// Median absolute deviation from the median, unscaled; not a number for no values. With an infinite median it is
@@ -53,9 +63,8 @@ struct median_interval_result {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     return {{nan, nan}, 0};
   }
-  std::vector<double> v(values.begin(), values.end());
-  std::sort(v.begin(), v.end(), [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
-  const std::size_t n = v.size();
+  const auto order = detail::ascending(values);
+  const std::size_t n = order.size();
   // P(X <= i) for X ~ binomial(n, 1/2), its terms in logarithms so that large n does not underflow.
   double tail = 0;
   std::size_t best = 0;
@@ -70,7 +79,7 @@ struct median_interval_result {
     best_coverage = covered;
     log_term += std::log(static_cast<double>(n - i)) - std::log(static_cast<double>(i + 1));
   }
-  return {{v[best], v[n - 1 - best]}, best_coverage};
+  return {{values[order[best]], values[order[n - 1 - best]]}, best_coverage};
 }
 
 /// What a comparison of two things says. Undecided is an answer.

@@ -3,7 +3,6 @@
 // what disturbs the machine disturbs all alike, and samples taken while searching (which flatter the winner) do not
 // count.
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -34,26 +33,13 @@ struct contest_record {
   }
 };
 
-namespace detail {
-/// The places of the values in ascending order; equal ones keep their order. Infinite is last.
-/// @pre no value is NaN
-[[nodiscard, gnu::cold]] inline std::vector<std::size_t> ascending(std::span<const double> values) {
-  std::vector<std::size_t> order(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [values](std::size_t a, std::size_t b) {
-    return values[a] < values[b] || (values[a] == values[b] && a < b);
-  });
-  return order;
-}
-}  // namespace detail
-
 /// Measures `contestants` things in `rounds` rounds, each in a random order of its own. `measure(i)` measures
 /// contestant i once; `go_on(rounds done)` is asked before each round.
 template <class Measure, class GoOn>
 [[nodiscard, gnu::cold]] contest_record contest(std::size_t contestants, std::size_t rounds, rng& random,
                                                 Measure&& measure, GoOn&& go_on) {
   contest_record record;
-  record.seconds.resize(contestants);
+  record.seconds = std::vector<std::vector<double>>(contestants);
   std::vector<std::size_t> order(contestants);
   for (std::size_t i = 0; i < contestants; ++i) order[i] = i;
   for (std::size_t r = 0; r < rounds && go_on(r); ++r) {

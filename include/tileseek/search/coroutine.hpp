@@ -26,7 +26,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -153,29 +152,32 @@ class coroutine_strategy {
     std::vector<point> out;
     for (;;) {
       for (; !routine_.done() && out.size() < n && handed_ < batch().size(); ++handed_) {
-        if (answered_[handed_]) continue;
-        open_.emplace(batch()[handed_], handed_);
-        here_->known_.mark(batch()[handed_]);
+        if (places_[handed_].answered) continue;
+        hand_out(handed_);
         out.push_back(batch()[handed_]);
       }
-      if (!out.empty() || !open_.empty() || routine_.done()) return out;
+      if (!out.empty() || open_ > 0 || routine_.done()) return out;
       advance(random, n);
     }
   }
 
   void tell(const lattice& space, std::span<const trial> done) {
     for (const auto& t : done) {
-      const auto [first, last] = open_.equal_range(t.at);
-      if (first == last) {
-        if (!space.feasible(t.at)) continue;  // another tool's record: no coroutine should have to guard against it
-        if (here_) here_->known_.tell(t);
-        (here_ ? here_->unasked_ : early_).push_back(t);
-        answer_ahead(t);
-        continue;
-      }
-      here_->known_.tell(t);
-      for (auto it = first; it != last; ++it) routine_.promise().answers[it->second] = t;
-      open_.erase(first, last);
+      bool asked = false;
+      if (const auto number = asked_.find(t.at); number != point_index::none)
+        for (std::size_t i = latest_[number]; i != point_index::none; i = places_[i].earlier)
+          if (!places_[i].answered) {
+            asked = true;
+            --open_;
+            answer(i, t);
+          }
+      if (!asked && !space.feasible(t.at))
+        continue;  // another tool's record: no coroutine should have to guard
+                   // against it
+      if (here_) here_->known_.tell(t);
+      if (asked) continue;
+      (here_ ? here_->unasked_ : early_).push_back(trial(t));
+      answer_ahead(t);
     }
   }
 
@@ -189,34 +191,60 @@ class coroutine_strategy {
     }
     here_->start_ = std::move(p);
     routine_ = start_(*here_);
-    open_.clear();
-    handed_ = 0;
+    forget_batch();
   }
 
  private:
+  /// A place in the batch.
+  struct place {
+    bool answered = false;
+    std::size_t earlier = point_index::none;  ///< where the same point was given out before
+  };
+
   [[nodiscard]] const std::vector<point>& batch() const noexcept { return routine_.promise().batch; }
+
+  void hand_out(std::size_t i) {
+    here_->known_.mark(batch()[i]);
+    const auto [number, is_new] = asked_.add(batch()[i]);
+    if (is_new)
+      latest_.push_back(i);
+    else
+      places_[i].earlier = std::exchange(latest_[number], i);
+    ++open_;
+  }
+
+  void answer(std::size_t i, const trial& t) {
+    routine_.promise().answers[i] = t;
+    places_[i].answered = true;
+  }
 
   /// A point of the batch that is told before it was handed out needs not be asked.
   void answer_ahead(const trial& t) {
     if (!here_ || routine_.done()) return;
     for (std::size_t i = handed_; i < batch().size(); ++i)
-      if (batch()[i] == t.at) {
-        routine_.promise().answers[i] = t;
-        answered_[i] = true;
-      }
+      if (batch()[i] == t.at) answer(i, t);
+  }
+
+  void forget_batch() {
+    handed_ = 0;
+    open_ = 0;
+    places_.clear();
+    asked_ = {};
+    latest_.clear();
   }
 
   void advance(rng& random, std::size_t n) {
     here_->random_ = random;
     here_->wanted_ = n;
-    handed_ = 0;
+    forget_batch();
     if (!routine_.done()) {
       routine_.promise().batch.clear();
       routine_.resume();
     }
     random = here_->random_;
-    if (!routine_.done()) routine_.promise().answers.resize(batch().size());
-    answered_.assign(routine_.done() ? 0 : batch().size(), false);
+    if (routine_.done()) return;
+    routine_.promise().answers = std::vector<trial>(batch().size());
+    places_ = std::vector<place>(batch().size());
   }
 
   routine start_;
@@ -224,10 +252,11 @@ class coroutine_strategy {
   search_routine routine_;
   std::vector<trial> early_;
   std::optional<point> start_point_;
-  std::size_t handed_ = 0;      ///< points of the batch given out, or passed over
-  std::vector<bool> answered_;  ///< points of the batch told before they were given out
-  std::unordered_multimap<point, std::size_t, point_hash>
-      open_;  ///< points given out and not answered, with their place
+  std::size_t handed_ = 0;  ///< points of the batch given out, or passed over
+  std::size_t open_ = 0;    ///< of them, not answered
+  std::vector<place> places_;
+  point_index asked_;                ///< the points given out
+  std::vector<std::size_t> latest_;  ///< of each of them: its last place in the batch
 };
 
 static_assert(SearchStrategy<coroutine_strategy>);

@@ -7,7 +7,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,15 +20,19 @@ namespace tileseek {
 class history {
  public:
   /// Notes that the point was, or is about to be, asked. False if it was known before.
-  bool mark(const point& p) { return known_.try_emplace(p).second; }
+  bool mark(const point& p) {
+    const bool is_new = known_.add(p).second;
+    if (is_new) entries_.emplace_back();
+    return is_new;
+  }
 
   void tell(const trial& t) {
-    auto& e = known_[t.at];
+    mark(t.at);
+    entry& e = entries_[known_.find(t.at)];
     if (!e.told) ++told_;
     e.told = true;
-    e.result.outcome = t.result.outcome;
-    e.result.seconds = t.result.seconds;
-    e.cost = e.result.cost();
+    e.cost = t.result.cost();
+    e.seconds = t.result.seconds;
     if (best_ && *best_ == t.at && e.cost > best_cost_) {
       find_best();  // the best was measured again and is worse than was thought
     } else if (!best_ || e.cost < best_cost_) {
@@ -43,24 +46,24 @@ class history {
   }
 
   /// Whether the point was asked or told.
-  [[nodiscard]] bool knows(const point& p) const { return known_.contains(p); }
+  [[nodiscard]] bool knows(const point& p) const { return known_.find(p) != point_index::none; }
 
   [[nodiscard]] bool told(const point& p) const {
-    const auto it = known_.find(p);
-    return it != known_.end() && it->second.told;
+    const auto i = known_.find(p);
+    return i != point_index::none && entries_[i].told;
   }
 
   /// What the point cost in seconds; infinite when it failed and while it is not told.
   [[nodiscard]] double cost(const point& p) const {
-    const auto it = known_.find(p);
-    return it == known_.end() ? std::numeric_limits<double>::infinity() : it->second.cost;
+    const auto i = known_.find(p);
+    return i == point_index::none ? std::numeric_limits<double>::infinity() : entries_[i].cost;
   }
 
   /// The samples of the point in seconds; none while it is not told.
   [[nodiscard]] std::span<const double> samples(const point& p) const {
-    const auto it = known_.find(p);
-    if (it == known_.end()) return {};
-    return it->second.result.seconds;
+    const auto i = known_.find(p);
+    if (i == point_index::none) return {};
+    return entries_[i].seconds;
   }
 
   /// The number of points told.
@@ -99,19 +102,22 @@ class history {
   struct entry {
     bool told = false;
     double cost = std::numeric_limits<double>::infinity();
-    measurement result;
+    std::vector<double> seconds{};
   };
 
-  void find_best() {  // rare; the least point among equals, so that the order of the table has no say
+  void find_best() {  // rare; the least point among equals
     best_.reset();
-    for (const auto& [at, e] : known_)
-      if (e.told && (!best_ || e.cost < best_cost_ || (e.cost == best_cost_ && at < *best_))) {
-        best_ = at;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const entry& e = entries_[i];
+      if (e.told && (!best_ || e.cost < best_cost_ || (e.cost == best_cost_ && known_[i] < *best_))) {
+        best_ = known_[i];
         best_cost_ = e.cost;
       }
+    }
   }
 
-  std::unordered_map<point, entry, point_hash> known_;
+  point_index known_;
+  std::vector<entry> entries_;  ///< of each of them
   std::optional<point> best_;
   double best_cost_ = std::numeric_limits<double>::infinity();
   std::size_t told_ = 0;

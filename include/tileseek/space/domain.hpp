@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <tileseek/core/format.hpp>
+
 namespace tileseek {
 
 /// The values of one parameter. Ordered domains are kept ascending, and a move goes to the adjacent value; in an
@@ -28,7 +30,7 @@ template <class T>
   domain<T> d{std::move(of)};
   if constexpr (std::is_arithmetic_v<T>) {
     for (const T v : d.values)
-      if (v != v) throw std::invalid_argument("values: one of them is not a number");
+      if (v != v) detail::fail<std::invalid_argument>({"values: one of them is not a number"});
     std::sort(d.values.begin(), d.values.end());
   }
   return d;
@@ -52,7 +54,7 @@ template <class T>
 /// @throws std::invalid_argument  step is not positive
 template <std::integral T>
 [[nodiscard]] domain<T> range(T first, std::type_identity_t<T> last, std::type_identity_t<T> step = 1) {
-  if (step <= 0) throw std::invalid_argument("range: step " + std::to_string(step) + " is not positive");
+  if (step <= 0) detail::fail<std::invalid_argument>({"range: step ", step, " is not positive"});
   domain<T> d;
   if (first > last) return d;
   // The distance between any two values of T fits the unsigned type, which wraps as it should.
@@ -67,8 +69,7 @@ template <std::integral T>
 /// @throws std::invalid_argument  least < 1
 template <std::integral T>
 [[nodiscard]] domain<T> powers_of_two(T least, std::type_identity_t<T> most) {
-  if (least < 1)
-    throw std::invalid_argument("powers_of_two: the least value, " + std::to_string(least) + ", is below 1");
+  if (least < 1) detail::fail<std::invalid_argument>({"powers_of_two: the least value, ", least, ", is below 1"});
   domain<T> d;
   for (T v = 1;; v = static_cast<T>(v * 2)) {
     if (v >= least && v <= most) d.values.push_back(v);
@@ -77,22 +78,35 @@ template <std::integral T>
   return d;
 }
 
+namespace detail {
+/// @pre n >= 1
+[[nodiscard]] inline std::vector<std::uint64_t> divisors_of(std::uint64_t n) {
+  std::vector<std::uint64_t> found(1, 1);
+  for (std::uint64_t prime = 2; n > 1; ++prime) {
+    if (prime > n / prime) prime = n;  // what has no divisor up to its root is prime
+    const std::vector<std::uint64_t> before = found;
+    for (std::uint64_t power = prime; n % prime == 0; n /= prime, power *= prime) {
+      std::vector<std::uint64_t> merged;  // what is found and power times what was there before, ascending
+      std::size_t next = 0;
+      for (const auto x : found) {
+        for (; next < before.size() && power * before[next] < x; ++next) merged.push_back(power * before[next]);
+        merged.push_back(x);
+      }
+      for (; next < before.size(); ++next) merged.push_back(power * before[next]);
+      found.swap(merged);
+    }
+  }
+  return found;
+}
+}  // namespace detail
+
 /// The divisors of n, ascending. Takes as many steps as the square root of n without its small prime factors.
 /// @throws std::invalid_argument  n < 1
 template <std::integral T>
 [[nodiscard]] domain<T> divisors(T n) {
-  if (n < 1) throw std::invalid_argument("divisors: of " + std::to_string(n) + ", which is below 1");
+  if (n < 1) detail::fail<std::invalid_argument>({"divisors: of ", n, ", which is below 1"});
   domain<T> d;
-  d.values.push_back(1);
-  auto rest = static_cast<std::uint64_t>(n);
-  for (std::uint64_t prime = 2; rest > 1; ++prime) {
-    if (prime > rest / prime) prime = rest;  // what has no divisor up to its root is prime
-    const std::size_t before = d.values.size();
-    for (std::uint64_t power = prime; rest % prime == 0; rest /= prime, power *= prime)
-      for (std::size_t i = 0; i < before; ++i)
-        d.values.push_back(static_cast<T>(static_cast<std::uint64_t>(d.values[i]) * power));
-  }
-  std::sort(d.values.begin(), d.values.end());
+  for (const auto x : detail::divisors_of(static_cast<std::uint64_t>(n))) d.values.push_back(static_cast<T>(x));
   return d;
 }
 

@@ -47,16 +47,13 @@ struct tile_axis {
 
 /// One number that a rule reads: a coordinate; or, inside a tile axis, the inclusive tile size at its level, the
 /// product of its factor and those of all levels inside it, as an index into the divisors of the extent.
-struct rule_term {
-  std::size_t coordinate = 0;
-  bool inclusive = false;
-};
+using rule_term = detail::diagram_term;
 
 /// A condition between coordinates.
 struct lattice_rule {
-  std::string why;                        ///< in the user's words, for errors
-  std::vector<std::size_t> coordinates;   ///< all that `holds` reads
-  std::function<bool(const int*)> holds;  ///< of the indices of a whole point; reads the named coordinates only
+  std::string why = {};                        ///< in the user's words, for errors
+  std::vector<std::size_t> coordinates = {};   ///< all that `holds` reads
+  std::function<bool(const int*)> holds = {};  ///< of the indices of a whole point; reads the named coordinates only
   /// For a rule that reads inclusive tile sizes: all its terms. It then costs as many steps as the terms have values,
   /// not as the coordinates have. Empty: the rule reads the coordinates, each for itself.
   std::vector<rule_term> terms = {};
@@ -101,13 +98,13 @@ class lattice {
   /// The lattice of exactly these points, as a recorded space has them: no rule needs to be known.
   /// @throws std::invalid_argument  no points, or one outside the coordinates
   [[nodiscard]] static lattice of_points(std::vector<coordinate> coordinates, std::vector<point> points) {
-    if (points.empty()) throw std::invalid_argument("lattice: an empty list of points");
+    if (points.empty()) detail::fail<std::invalid_argument>({"lattice: an empty list of points"});
     detail::diagram_problem all;
     for (const auto& a : coordinates) all.extents.push_back(static_cast<int>(a.values.size()));
     for (const auto& p : points) {
       bool inside = p.size() == coordinates.size();
       for (std::size_t d = 0; inside && d < p.size(); ++d) inside = p[d] >= 0 && p[d] < all.extents[d];
-      if (!inside) throw std::invalid_argument("lattice: a listed point lies outside the coordinates");
+      if (!inside) detail::fail<std::invalid_argument>({"lattice: a listed point lies outside the coordinates"});
     }
     lattice out;
     out.data_ =
@@ -136,11 +133,11 @@ class lattice {
   /// @throws std::length_error  when it is not known (`counted()` is false): use `approximate_size()`
   [[nodiscard]] std::uint64_t size() const {
     if (!counted())
-      throw std::length_error(
-          "lattice: about " + shortest(approximate_size()) + " configurations, which are not counted exactly because " +
-          (data_->filters.empty() ? std::string("64 bits do not hold the number")
-                                  : "of " + data_->names_of(data_->filters) + ", checked by rejection") +
-          "; use approximate_size()");
+      detail::fail<std::length_error>(
+          {"lattice: about ", approximate_size(), " configurations, which are not counted exactly because ",
+           data_->filters.empty() ? "64 bits do not hold the number"
+                                  : "of " + data_->names_of(data_->filters) + ", checked by rejection",
+           "; use approximate_size()"});
     return data_->rank_end;
   }
 
@@ -186,8 +183,8 @@ class lattice {
   /// @throws std::invalid_argument  p is not feasible
   /// @throws std::length_error      64 bits do not hold the ranks
   [[nodiscard]] std::uint64_t rank(const point& p) const {
-    if (!data_->ranks_fit) throw std::length_error("lattice: rank in a space of more than 2^64 - 1 points");
-    if (!feasible(p)) throw std::invalid_argument("lattice: rank of a point that is not feasible");
+    if (!data_->ranks_fit) detail::fail<std::length_error>({"lattice: rank in a space of more than 2^64 - 1 points"});
+    if (!feasible(p)) detail::fail<std::invalid_argument>({"lattice: rank of a point that is not feasible"});
     std::uint64_t r = 0;
     for (auto g = data_->groups.rbegin(); g != data_->groups.rend(); ++g) r = r * g->size() + g->rank(p.data());
     return r;
@@ -328,10 +325,10 @@ class lattice {
         build_groups(16 * work);
         estimate_acceptance(8 * draws);
         if (acceptance <= 0)
-          throw std::invalid_argument(
-              "space: " + names_of(filters) + " refused " + show_count(8 * draws) +
-              " random configurations and can't be built in; narrow the values of the parameters it "
-              "reads, or split it into rules that read fewer");
+          detail::fail<std::invalid_argument>(
+              {"space: ", names_of(filters), " refused ", show_count(8 * draws),
+               " random configurations and can't be built in; narrow the values of the parameters it "
+               "reads, or split it into rules that read fewer"});
       }
       fingerprint = hash();
     }
@@ -351,22 +348,24 @@ class lattice {
     /// Checks what was given and notes what belongs together.
     void index() {
       for (const auto& a : axes) {
-        if (a.values.empty()) throw std::invalid_argument("space: parameter '" + a.name + "' has no values");
+        if (a.values.empty()) detail::fail<std::invalid_argument>({"space: parameter '", a.name, "' has no values"});
         for (const double v : a.values)
-          if (v != v) throw std::invalid_argument("space: a value of parameter '" + a.name + "' is not a number");
+          if (v != v)
+            detail::fail<std::invalid_argument>({"space: a value of parameter '", a.name, "' is not a number"});
       }
-      tile_of.assign(axes.size(), -1);
-      rules_of.resize(axes.size());
+      tile_of = std::vector<std::ptrdiff_t>(axes.size(), -1);
+      rules_of = std::vector<std::vector<std::size_t>>(axes.size());
       for (std::size_t t = 0; t < tiles.size(); ++t) {
         const auto& tile = tiles[t];
         const auto wrong = [&](const char* what) {
-          throw std::invalid_argument("space: tile axis '" + tile.name + "' " + what);
+          detail::fail<std::invalid_argument>({"space: tile axis '", tile.name, "' ", what});
         };
         if (tile.levels < 1 || tile.extent < 1) wrong("has no levels or an extent below 1");
         if (tile.first + tile.levels - 1 > axes.size()) wrong("has levels that are no coordinates");
         if (tile.levels == 1) continue;
-        const auto of = tileseek::divisors(tile.extent).values;
-        const std::vector<double> expected(of.begin(), of.end());
+        std::vector<double> expected;
+        for (const auto divisor : tileseek::divisors(tile.extent).values)
+          expected.push_back(static_cast<double>(divisor));
         for (std::size_t d = tile.first; d + 1 < tile.first + tile.levels; ++d) {
           if (axes[d].values != expected) wrong("has a level whose values are not the divisors of its extent");
           if (tile_of[d] >= 0) wrong("shares a coordinate with another one");
@@ -376,21 +375,22 @@ class lattice {
       for (std::size_t r = 0; r < rules.size(); ++r) {
         for (const auto c : rules[r].coordinates) {
           if (c >= axes.size())
-            throw std::invalid_argument("space: rule '" + rules[r].why + "' reads an unknown coordinate");
+            detail::fail<std::invalid_argument>({"space: rule '", rules[r].why, "' reads an unknown coordinate"});
           if (rules_of[c].empty() || rules_of[c].back() != r) rules_of[c].push_back(r);
         }
         for (const auto& t : rules[r].terms)
           if (t.coordinate >= axes.size() || (t.inclusive && tile_of[t.coordinate] < 0))
-            throw std::invalid_argument("space: rule '" + rules[r].why + "' reads a level of what is no tile axis");
+            detail::fail<std::invalid_argument>(
+                {"space: rule '", rules[r].why, "' reads a level of what is no tile axis"});
         if (!rules[r].terms.empty() && !rules[r].scan)
-          throw std::invalid_argument("space: rule '" + rules[r].why + "' has terms but no scan");
+          detail::fail<std::invalid_argument>({"space: rule '", rules[r].why, "' has terms but no scan"});
       }
     }
 
     [[nodiscard]] std::string names_of(const std::vector<std::size_t>& some) const {
       std::string names = some.size() > 1 ? "rules " : "rule ";
       for (std::size_t i = 0; i < some.size(); ++i)
-        names += (i == 0 ? "'" : i + 1 == some.size() ? " and '" : ", '") + rules[some[i]].why + "'";
+        detail::append(names, {i == 0 ? "'" : i + 1 == some.size() ? " and '" : ", '", rules[some[i]].why, "'"});
       return names;
     }
 
@@ -399,37 +399,35 @@ class lattice {
       filters.clear();
       detail::diagram_problem all;
       for (const auto& a : axes) all.extents.push_back(static_cast<int>(a.values.size()));
-      for (const auto& t : tiles) all.products.push_back(product_of(t));
-      std::vector<std::size_t> built_in;
+      all.products = std::vector<detail::product_rule>(tiles.size());
+      for (std::size_t t = 0; t < tiles.size(); ++t) all.products[t] = product_of(tiles[t]);
+      std::vector<std::size_t> every;
       for (std::size_t r = 0; r < rules.size(); ++r) {
         if (!rules[r].coordinates.empty())
-          built_in.push_back(r);
+          every.push_back(r);
         else if (!rules[r].holds(nullptr))  // a rule that reads nothing holds or does not
-          throw std::invalid_argument("space: " + names_of({r}) + " removes every configuration");
+          detail::fail<std::invalid_argument>({"space: ", names_of({r}), " removes every configuration"});
       }
-      std::vector<std::vector<std::size_t>> pending = detail::components(all, scopes(built_in));
+      std::vector<std::vector<std::size_t>> pending = detail::components(all, scopes(every));
       while (!pending.empty()) {
+        for (auto& members : pending)  // groups are in the order of their first coordinate
+          if (members.front() < pending.back().front()) members.swap(pending.back());
         const auto members = std::move(pending.back());
         pending.pop_back();
         std::vector<std::size_t> inside;
-        for (const auto r : built_in)
-          if (contains(members, rules[r].coordinates.front())) inside.push_back(r);
+        for (const auto r : every)
+          if (detail::has(members, rules[r].coordinates.front()) && !detail::has(filters, r)) inside.push_back(r);
         auto made = build(all, inside, members, inside.empty() ? 0 : work);
         if (made.built) {
           if (made.diagram.size() == 0) refuse(all, std::move(inside), members, work);
-          const auto after = std::find_if(groups.begin(), groups.end(),
-                                          [&](const auto& g) { return g.first() > made.diagram.first(); });
-          groups.insert(after, std::move(made.diagram));
+          groups.push_back(std::move(made.diagram));
           continue;
         }
-        const auto left_out = inside[made.too_much];
-        filters.push_back(left_out);
-        std::erase(built_in, left_out);
-        std::erase(inside, left_out);
+        detail::insert_once(filters, inside[made.too_much]);
+        inside.erase(inside.begin() + static_cast<std::ptrdiff_t>(made.too_much));
         for (auto& part : detail::components(all, scopes(inside)))
-          if (contains(members, part.front())) pending.push_back(std::move(part));
+          if (detail::has(members, part.front())) pending.push_back(std::move(part));
       }
-      std::sort(filters.begin(), filters.end());
       summarise();
     }
 
@@ -437,9 +435,10 @@ class lattice {
                                                          const std::vector<std::size_t>& some,
                                                          const std::vector<std::size_t>& members,
                                                          std::size_t work) const {
-      std::vector<detail::diagram_rule> conditions;
-      for (const auto r : some) {
-        detail::diagram_rule c;
+      std::vector<detail::diagram_rule> conditions(some.size());
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        const std::size_t r = some[i];
+        detail::diagram_rule& c = conditions[i];
         if (rules[r].scan) c.scan = &rules[r].scan;
         if (rules[r].terms.empty()) {
           c.holds = &rules[r].holds;
@@ -449,7 +448,6 @@ class lattice {
           for (const auto& t : rules[r].terms)
             c.terms.push_back({t.coordinate, t.inclusive}), c.slots.push_back(c.slots.size());
         }
-        conditions.push_back(std::move(c));
       }
       return detail::decision_diagram::build(all, conditions, members, work);
     }
@@ -470,10 +468,6 @@ class lattice {
       return out;
     }
 
-    [[nodiscard]] static bool contains(const std::vector<std::size_t>& sorted, std::size_t c) {
-      return std::binary_search(sorted.begin(), sorted.end(), c);
-    }
-
     /// Nothing is left: says which rules did it, leaving out those without which nothing is left either.
     [[noreturn]] void refuse(const detail::diagram_problem& all, std::vector<std::size_t> guilty,
                              const std::vector<std::size_t>& members, std::size_t work) const {
@@ -484,14 +478,15 @@ class lattice {
           guilty = std::move(others);
       }
       if (guilty.size() == 1)
-        throw std::invalid_argument("space: " + names_of(guilty) + " removes every configuration");
+        detail::fail<std::invalid_argument>({"space: ", names_of(guilty), " removes every configuration"});
       std::string parameters;
-      for (std::size_t d = 0; d < axes.size(); ++d)
-        if (std::any_of(guilty.begin(), guilty.end(), [&](std::size_t r) {
-              return std::find(rules_of[d].begin(), rules_of[d].end(), r) != rules_of[d].end();
-            }))
-          parameters += (parameters.empty() ? "'" : ", '") + axes[d].name + "'";
-      throw std::invalid_argument("space: " + names_of(guilty) + " together leave no configuration of " + parameters);
+      for (std::size_t d = 0; d < axes.size(); ++d) {
+        bool read = false;
+        for (const auto r : guilty) read = read || detail::has(rules_of[d], r);
+        if (read) detail::append(parameters, {parameters.empty() ? "'" : ", '", axes[d].name, "'"});
+      }
+      detail::fail<std::invalid_argument>(
+          {"space: ", names_of(guilty), " together leave no configuration of ", parameters});
     }
 
     /// What follows from groups and filters.
@@ -511,18 +506,16 @@ class lattice {
       free_groups.clear();
       thinned.clear();
       detail::diagram_problem of_groups;
-      of_groups.extents.assign(groups.size(), 1);
-      std::vector<std::vector<std::size_t>> reads;
-      for (const auto f : filters) {
-        reads.emplace_back();
-        for (const auto d : rules[f].coordinates) reads.back().push_back(group_of[d]);
-      }
+      of_groups.extents = std::vector<int>(groups.size(), 1);
+      std::vector<std::vector<std::size_t>> reads(filters.size());
+      for (std::size_t i = 0; i < filters.size(); ++i)
+        for (const auto d : rules[filters[i]].coordinates) reads[i].push_back(group_of[d]);
       std::vector<const std::vector<std::size_t>*> connected;
       for (const auto& r : reads) connected.push_back(&r);
       for (auto& together : detail::components(of_groups, connected)) {
         cluster c;
         for (std::size_t i = 0; i < filters.size(); ++i)
-          if (contains(together, reads[i].front())) c.filters.push_back(filters[i]);
+          if (detail::has(together, reads[i].front())) c.filters.push_back(filters[i]);
         if (c.filters.empty()) {
           free_groups.push_back(together.front());
         } else {
@@ -536,7 +529,9 @@ class lattice {
       for (const auto g : c.groups) groups[g].draw(random, p.data());
     }
     [[nodiscard]] bool passes(const std::vector<std::size_t>& some, const point& p) const {
-      return std::all_of(some.begin(), some.end(), [&](std::size_t f) { return rules[f].holds(p.data()); });
+      for (const auto f : some)
+        if (!rules[f].holds(p.data())) return false;
+      return true;
     }
 
     void estimate_acceptance(std::size_t most_draws) {
@@ -714,6 +709,7 @@ class lattice {
   template <class Cost>
   [[nodiscard]] bool cheapest_allowed(const cluster& c, const Cost& cost, point& p) const {
     struct state {
+      double bound;  ///< what a tuple from here on costs at least
       double cost;
       std::uint32_t part;
       std::uint32_t node;
@@ -728,16 +724,15 @@ class lattice {
     }
     std::vector<double> rest(parts.size() + 1, 0);  // least cost of this part and those behind it
     for (std::size_t i = parts.size(); i-- > 0;) rest[i] = rest[i + 1] + parts[i].least();
-    std::vector<state> states{{0, 0, parts[0].root(), 0, 0}};
-    using entry = std::pair<double, std::uint32_t>;
-    std::vector<entry> open{{rest[0], 0}};
+    std::vector<state> states(1, state{rest[0], 0, 0, parts[0].root(), 0, 0});
+    std::vector<std::uint32_t> open(1, 0);
     // The least bound first; of equal ones the newest, which is nearest to its end.
-    const auto later = [](const entry& a, const entry& b) {
-      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    const auto later = [&states](std::uint32_t a, std::uint32_t b) {
+      return states[a].bound != states[b].bound ? states[a].bound > states[b].bound : a < b;
     };
     for (int steps = 0; steps < 65536 && !open.empty(); ++steps) {
       std::pop_heap(open.begin(), open.end(), later);
-      const std::uint32_t at = open.back().second;
+      const std::uint32_t at = open.back();
       open.pop_back();
       const state s = states[at];
       if (s.part == parts.size()) {
@@ -747,14 +742,14 @@ class lattice {
         continue;
       }
       parts[s.part].children(s.node, [&](int value, std::uint32_t child, double more) {
-        state next{s.cost + more, s.part, child, at, value};
-        double bound = next.cost + rest[s.part + 1];
+        state next{0, s.cost + more, s.part, child, at, value};
+        next.bound = next.cost + rest[s.part + 1];
         if (child == 0) {
           if (++next.part < parts.size()) next.node = parts[next.part].root();
         } else {
-          bound += parts[s.part].least_below(child);
+          next.bound += parts[s.part].least_below(child);
         }
-        open.emplace_back(bound, static_cast<std::uint32_t>(states.size()));
+        open.push_back(static_cast<std::uint32_t>(states.size()));
         states.push_back(next);
         std::push_heap(open.begin(), open.end(), later);
       });
@@ -774,20 +769,26 @@ class lattice {
     rng random(0x6e656172);  // any fixed seed: the answer must not depend on who asks
     draw_allowed(c, random, p);
     const std::size_t draws = std::size_t{1} << (data_->scarcest > 1e-3 ? 10 : 4);
-    for (std::size_t i = 1; i < draws; ++i) {
-      point q = p;
-      draw_allowed(c, random, q);
-      if (total(q) < total(p)) p = std::move(q);
+    double least = std::numeric_limits<double>::infinity();
+    point q = p;
+    const auto keep_better = [&] {
+      const double sum = total(q);
+      if (!(sum < least)) return false;
+      least = sum;
+      p = q;
+      return true;
+    };
+    for (std::size_t i = 0; i < draws; ++i) {
+      if (i > 0) draw_allowed(c, random, q);
+      keep_better();
     }
     for (bool moved = true; moved;) {
       moved = false;
       for (const auto g : c.groups)
         for (const auto d : data_->groups[g].order()) {
-          point best = p;
-          each_alternative(p, d, [&](const point& q) {
-            if (total(q) < total(best)) best = q;
-          });
-          if (best != p) p = std::move(best), moved = true;
+          q = p;
+          for (q[d] = 0; q[d] < extent(d); ++q[d])
+            if (q[d] != p[d] && obeys_rules_of(d, q) && keep_better()) moved = true;
         }
     }
   }
@@ -798,8 +799,8 @@ class lattice {
       data_->draw(c, random, p);
       if (data_->passes(c.filters, p)) return;
     }
-    throw std::runtime_error("lattice: no configuration found that obeys " + data_->names_of(c.filters) + " in " +
-                             show_count(most) + " draws; narrow the values of the parameters it reads");
+    detail::fail<std::runtime_error>({"lattice: no configuration found that obeys ", data_->names_of(c.filters), " in ",
+                                      show_count(most), " draws; narrow the values of the parameters it reads"});
   }
 
   std::shared_ptr<const data> data_;

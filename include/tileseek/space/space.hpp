@@ -7,6 +7,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <limits>
@@ -23,6 +25,7 @@
 #include <tileseek/core/format.hpp>
 #include <tileseek/core/point.hpp>
 #include <tileseek/core/rng.hpp>
+#include <tileseek/core/statistics.hpp>
 #include <tileseek/core/value.hpp>
 #include <tileseek/space/configuration.hpp>
 #include <tileseek/space/domain.hpp>
@@ -107,15 +110,11 @@ struct tile_reader {
   std::size_t levels = 1;
   [[nodiscard]] std::int64_t extent() const noexcept { return divisors->back(); }
   [[nodiscard]] std::int64_t divisor(int index) const noexcept { return (*divisors)[static_cast<std::size_t>(index)]; }
-  template <class I>
-  void factors(const int* p, I* out) const noexcept {
-    std::int64_t product = 1;
-    for (std::size_t l = 1; l < levels; ++l) {
-      const std::int64_t f = divisor(p[first + l - 1]);
-      product *= f;
-      out[l] = static_cast<I>(f);
-    }
-    out[0] = static_cast<I>(extent() / product);
+  [[nodiscard]] std::vector<std::int64_t> factors(const int* p) const {
+    std::vector<std::int64_t> out(levels);
+    out[0] = extent();
+    for (std::size_t l = 1; l < levels; ++l) out[0] /= out[l] = divisor(p[first + l - 1]);
+    return out;
   }
   void note(std::vector<rule_term>& terms) const {
     for (std::size_t l = 1; l < levels; ++l) terms.push_back({first + l - 1, false});
@@ -130,7 +129,13 @@ template <class I, std::size_t L>
 struct tile_array_reader : tile_reader {
   [[nodiscard]] std::array<I, L> operator()(const int* p) const noexcept {
     std::array<I, L> out{};
-    factors(p, out.data());
+    std::int64_t product = 1;
+    for (std::size_t l = 1; l < L; ++l) {
+      const std::int64_t f = divisor(p[first + l - 1]);
+      product *= f;
+      out[l] = static_cast<I>(f);
+    }
+    out[0] = static_cast<I>(extent() / product);
     return out;
   }
 };
@@ -142,9 +147,7 @@ struct named_reader {
   bool is_tile;
   [[nodiscard]] value operator()(const int* p) const {
     if (!is_tile) return plain(p);
-    std::vector<std::int64_t> out(tile.levels);
-    tile.factors(p, out.data());
-    return value(std::move(out));
+    return value(tile.factors(p));
   }
   void note(std::vector<rule_term>& terms) const { is_tile ? tile.note(terms) : plain.note(terms); }
   void renumber(std::size_t& slot) noexcept { is_tile ? tile.renumber(slot) : plain.renumber(slot); }
@@ -183,6 +186,333 @@ struct tile_level_reader {
   }
 };
 
+/// The number behind a value that is one; nothing for a truth value, a text or the factors of a tile axis.
+[[nodiscard]] inline std::optional<double> number_of(const value& v) {
+  if (const auto* i = std::get_if<std::int64_t>(&v.get())) return static_cast<double>(*i);
+  if (const auto* d = std::get_if<double>(&v.get())) return *d;
+  return std::nullopt;
+}
+/// The number that orders a parameter's value; nothing when it has none.
+template <class T>
+[[nodiscard]] std::optional<double> number_of(const T& v) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<double>(v);
+  else
+    return std::nullopt;
+}
+
+/// A domain's value as the member's type.
+/// @throws std::invalid_argument  it does not fit: it is out of range, or a fraction where T is an integer
+template <class T, class U>
+[[nodiscard]] T convert(const std::string& name, const U& from) {
+  if constexpr (std::same_as<T, U>) {
+    return from;
+  } else if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>) {
+    if (!fits<T>(from))
+      fail<std::invalid_argument>(
+          {"space: value ", to_string(value(from)), " of parameter '", name, "' does not fit the member's type"});
+    return static_cast<T>(from);
+  } else {
+    static_assert(std::constructible_from<T, const U&>,
+                  "tileseek::space::add: the domain's values cannot be converted to the member's type");
+    return T(from);
+  }
+}
+
+/// A parameter. What depends on its type and on that of the configurations is behind three functions; as plain
+/// functions they compile far faster than closures would.
+struct parameter {
+  std::string name;
+  std::string identity;  ///< of the member: its pointer's bytes, by which rules find the parameter; or the name
+  std::size_t first = 0;
+  std::size_t coordinates = 1;
+  std::shared_ptr<const void> values;  ///< value_list<T> of the member's T; of a tile axis, divisors (vector<int64>)
+  bool is_tile = false;
+  value (*value_at)(const parameter&, std::size_t) = nullptr;  ///< the value with this index; none for a tile axis
+  /// Of a configuration, whose type the space knows: sets it to the values at a point, and reads its value.
+  void (*write)(const parameter&, void* configuration, const int* p) = nullptr;
+  value (*show)(const parameter&, const void* configuration) = nullptr;
+
+  [[nodiscard]] tile_reader tile() const {
+    return {static_cast<const std::vector<std::int64_t>*>(values.get()), first, coordinates + 1};
+  }
+  template <class T>
+  [[nodiscard]] value_reader<T> reader() const {
+    return {static_cast<const value_list<T>*>(values.get()), first};
+  }
+};
+
+/// All of a space that does not depend on the type of its configurations.
+class space_core {
+ public:
+  /// The index space that strategies search. Counts and compiles it on the first call.
+  /// @throws std::invalid_argument  nothing is left by the rules: the message names them
+  [[nodiscard]] const tileseek::lattice& lattice() const {
+    if (!compiled_) {
+      auto all = rules_;
+      for (const auto& w : whole_rules_) all[w.place] = w.make(*this);
+      compiled_.emplace(coordinates_, tiles_, std::move(all));
+    }
+    return *compiled_;
+  }
+
+  /// The exact number of configurations. @throws std::length_error  it is not known exactly; see approximate_size()
+  [[nodiscard]] std::uint64_t size() const { return lattice().size(); }
+  [[nodiscard]] bool counted() const { return lattice().counted(); }
+  [[nodiscard]] double approximate_size() const { return lattice().approximate_size(); }
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& q : parameters_) out.push_back(std::string(q.name));
+    return out;
+  }
+
+  /// The point with these values by name; nothing when a parameter is missing or a value is in no domain. Names that
+  /// are no parameters are ignored.
+  [[nodiscard]] std::optional<point> locate_named(const named_values& values) const {
+    point p(coordinates_.size(), 0);
+    for (const auto& q : parameters_) {
+      bool found = false;
+      for (const auto& [name, v] : values)
+        if (name == q.name) {
+          found = read(q, v, p.data(), true);
+          break;
+        }
+      if (!found) return std::nullopt;
+    }
+    if (!lattice().feasible(p)) return std::nullopt;
+    return p;
+  }
+
+ protected:
+  space_core() = default;
+
+  /// A rule of the whole configuration.
+  struct whole_rule {
+    std::size_t place = 0;                                ///< among the rules, where it leaves a gap
+    std::function<lattice_rule(const space_core&)> make;  ///< called when all parameters are known
+  };
+
+  void write_to(void* configuration, const int* p) const {
+    for (const auto& q : parameters_) q.write(q, configuration, p);
+  }
+  /// The indices of a configuration's values; false when they are asked for exactly and one is in no domain.
+  bool read_from(const void* configuration, int* p, bool exactly) const {
+    for (const auto& q : parameters_)
+      if (!read(q, q.show(q, configuration), p, exactly) && exactly) return false;
+    return true;
+  }
+  [[nodiscard]] std::optional<point> locate_in(const void* configuration) const {
+    point p(coordinates_.size(), 0);
+    if (!read_from(configuration, p.data(), true) || !lattice().feasible(p)) return std::nullopt;
+    return p;
+  }
+  [[nodiscard]] point nearest_to(const void* configuration) const {
+    point p(coordinates_.size(), 0);
+    read_from(configuration, p.data(), false);
+    return lattice().nearest(p);
+  }
+  [[nodiscard]] named_values values_in(const void* configuration) const {
+    named_values out;
+    for (const auto& q : parameters_) out.emplace_back(q.name, q.show(q, configuration));
+    return out;
+  }
+
+  void declare(const std::string& name, const std::string& id) {
+    if (name.empty()) fail<std::invalid_argument>({"space: a parameter without a name"});
+    for (const auto& q : parameters_) {
+      if (q.name == name) fail<std::invalid_argument>({"space: parameter '", name, "' is declared twice"});
+      if (q.identity == id)
+        fail<std::invalid_argument>({"space: parameters '", q.name, "' and '", name, "' are the same member"});
+    }
+    compiled_.reset();
+  }
+
+  /// The places of a parameter's values in the order of their numbers, or as given when not all have one.
+  /// @throws std::invalid_argument  no values, or one is not a number (NaN)
+  [[nodiscard]] static std::vector<std::size_t> order_of(const std::string& name, const std::vector<double>& numbers,
+                                                         std::size_t count, bool& ordered) {
+    if (count == 0) fail<std::invalid_argument>({"space: parameter '", name, "' has no values"});
+    for (const double x : numbers)
+      if (x != x) fail<std::invalid_argument>({"space: a value of parameter '", name, "' is not a number"});
+    ordered = ordered && numbers.size() == count;
+    if (ordered) return ascending(numbers);
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < count; ++i) order.push_back(i);
+    return order;
+  }
+
+  /// Adds a parameter that is not a tile axis.
+  void add_parameter(parameter q, std::size_t count, bool ordered) {
+    coordinate c;
+    c.name = q.name;
+    c.ordered = ordered;
+    for (std::size_t i = 0; i < count; ++i) {
+      const value v = q.value_at(q, i);
+      c.values.push_back(!ordered ? static_cast<double>(i) : number_of(v).value_or(v == value(true) ? 1 : 0));
+      if (!ordered) c.labels.push_back(to_string(v));
+    }
+    q.first = coordinates_.size();
+    coordinates_.push_back(std::move(c));
+    parameters_.push_back(std::move(q));
+  }
+
+  /// Adds a tile axis. @param largest  extent that the member's type holds
+  void add_tile(parameter q, std::int64_t extent, std::size_t levels, std::int64_t largest) {
+    declare(q.name, q.identity);
+    if (extent < 1) fail<std::invalid_argument>({"space: tile axis '", q.name, "' has extent ", extent, ", below 1"});
+    if (levels < 1) fail<std::invalid_argument>({"space: tile axis '", q.name, "' has no levels"});
+    if (extent > largest)
+      fail<std::invalid_argument>(
+          {"space: tile axis '", q.name, "' has extent ", extent, ", which its factors can't hold"});
+    const auto list = std::make_shared<const std::vector<std::int64_t>>(tileseek::divisors(extent).values);
+    q.first = coordinates_.size();
+    q.coordinates = levels - 1;
+    q.values = list;
+    q.is_tile = true;
+    if (levels > 1) tiles_.push_back({q.name, extent, q.first, levels});
+    for (std::size_t l = 1; l < levels; ++l) {
+      coordinate c;
+      c.name = concat({q.name, "[", l, "]"});
+      for (const auto f : *list) c.values.push_back(static_cast<double>(f));
+      coordinates_.push_back(std::move(c));
+    }
+    parameters_.push_back(std::move(q));
+  }
+
+  /// The parameter with this identity. `who` reads it.
+  /// @throws std::invalid_argument  there is none
+  [[nodiscard]] const parameter& find(const std::string& id, bool named, const std::string& who) const {
+    for (const auto& q : parameters_)
+      if (q.identity == id) return q;
+    std::string known;
+    for (const auto& q : parameters_) append(known, {known.empty() ? "" : ", ", q.name});
+    fail<std::invalid_argument>(
+        {"space: ", who, named ? " reads '" : " reads a member", named ? id : std::string(),
+         named ? "', which" : " that",
+         " is no parameter; add it before what reads it (there are: ", known.empty() ? "none" : known, ")"});
+  }
+
+  template <class I>
+  [[nodiscard]] static tile_level_reader<I> level_reader(const parameter& q, std::size_t level, tile_view view,
+                                                         const std::string& who) {
+    check_level(q, level, who);
+    const tile_reader tile = q.tile();
+    const std::size_t end = q.first + q.coordinates;
+    if (level > 0) {
+      const std::size_t at = q.first + level - 1;
+      return {tile.divisors, at, view == tile_view::factor ? at + 1 : end, false};
+    }
+    return {tile.divisors, q.first, view == tile_view::factor ? end : q.first, true};
+  }
+
+  /// The part of a rule that does not depend on its predicate. It keeps the terms only if some are tile sizes.
+  [[nodiscard]] lattice_rule of_terms(std::string why, std::vector<rule_term> terms) const {
+    lattice_rule rule;
+    rule.why = std::move(why);
+    rule.coordinates = coordinates_of(terms);
+    bool sizes = false;
+    for (const auto& t : terms) sizes = sizes || t.inclusive;
+    for (const auto& q : parameters_)
+      for (const auto& t : terms)
+        if (t.coordinate - q.first < q.coordinates) {
+          rule.reads.push_back(q.values);
+          break;
+        }
+    if (sizes) rule.terms = std::move(terms);
+    return rule;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> coordinates_of(const std::vector<rule_term>& terms) const {
+    std::vector<std::size_t> out;
+    for (const auto& t : terms) {
+      std::size_t end = t.coordinate + 1;
+      if (t.inclusive)
+        for (const auto& tile : tiles_)
+          if (tile.first <= t.coordinate && t.coordinate + 1 < tile.first + tile.levels)
+            end = tile.first + tile.levels - 1;
+      for (std::size_t c = t.coordinate; c < end; ++c) insert_once(out, c);
+    }
+    return out;
+  }
+
+  /// Whether the tile axes and rules that lie wholly inside these coordinates allow the point.
+  [[nodiscard]] bool may_be_feasible(const point& p, const std::vector<std::size_t>& scope) const {
+    for (const auto& t : tiles_) {
+      std::int64_t left = t.extent;
+      for (std::size_t c = t.first; c + 1 < t.first + t.levels; ++c) {
+        if (!has(scope, c)) continue;
+        const auto f = static_cast<std::int64_t>(coordinates_[c].values[static_cast<std::size_t>(p[c])]);
+        if (left % f != 0) return false;
+        left /= f;
+      }
+    }
+    for (const auto& r : rules_) {
+      bool inside = static_cast<bool>(r.holds);  // a whole configuration is not known yet
+      for (const auto c : r.coordinates) inside = inside && has(scope, c);
+      if (inside && !r.holds(p.data())) return false;
+    }
+    return true;
+  }
+
+  std::vector<parameter> parameters_;
+  std::vector<coordinate> coordinates_;
+  std::vector<tile_axis> tiles_;
+  std::vector<lattice_rule> rules_;
+  std::vector<whole_rule> whole_rules_;
+  mutable std::optional<tileseek::lattice> compiled_;  ///< copies of a lattice share their data
+
+ private:
+  static void check_level(const parameter& q, std::size_t level, const std::string& who) {
+    if (!q.is_tile)
+      fail<std::invalid_argument>(
+          {"space: ", who, " reads a level of parameter '", q.name, "', which is no tile axis"});
+    if (level > q.coordinates)
+      fail<std::invalid_argument>({"space: ", who, " reads level ", level, " of tile axis '", q.name,
+                                   "', whose levels are 0 to ", q.coordinates});
+  }
+
+  /// Writes the indices of a value: its own, or, inexactly, the nearest; false if there are none.
+  [[nodiscard]] bool read(const parameter& q, const value& v, int* p, bool exactly) const {
+    if (q.is_tile) {
+      const auto* factors = std::get_if<std::vector<std::int64_t>>(&v.get());
+      return factors != nullptr && read_factors(q, *factors, p, exactly);
+    }
+    const coordinate& c = coordinates_[q.first];
+    const int extent = static_cast<int>(c.values.size());
+    int& index = p[q.first];
+    for (index = 0; index < extent; ++index)
+      if (q.value_at(q, static_cast<std::size_t>(index)) == v) return true;
+    if (exactly) return false;
+    index = 0;
+    const auto wanted = number_of(v);
+    if (!c.ordered || !wanted) return true;
+    const auto far = [&](int i) { return std::abs(c.values[static_cast<std::size_t>(i)] - *wanted); };
+    for (int i = 1; i < extent; ++i)
+      if (far(i) < far(index)) index = i;
+    return true;
+  }
+
+  /// Inexactly, each inner factor becomes the nearest divisor, and the outermost what is left.
+  [[nodiscard]] static bool read_factors(const parameter& q, const std::vector<std::int64_t>& f, int* p, bool exactly) {
+    const auto& list = *q.tile().divisors;
+    if (f.size() != q.coordinates + 1) return false;
+    std::int64_t left = list.back();
+    for (std::size_t l = 1; l < f.size(); ++l) {
+      std::size_t at = 0;  // the first divisor that is not below
+      while (at < list.size() && list[at] < f[l]) ++at;
+      if (exactly) {
+        if (at == list.size() || list[at] != f[l] || left % f[l] != 0) return false;
+        left /= f[l];
+      } else if (at == list.size() || (at > 0 && f[l] - list[at - 1] <= list[at] - f[l])) {
+        --at;
+      }
+      p[q.first + l - 1] = static_cast<int>(at);
+    }
+    return !exactly || f[0] == left;
+  }
+};
+
 }  // namespace detail
 
 /// The configurations of a kernel: parameters with their values, and rules between them. Build it in one expression:
@@ -197,7 +527,7 @@ struct tile_level_reader {
 /// first query after a change compiles the space, which is not safe to do from two threads at once.
 template <class Config>
   requires std::copyable<Config> && std::default_initializable<Config>
-class space {
+class space : public detail::space_core {
   static constexpr bool named = std::same_as<Config, configuration>;
 
  public:
@@ -207,7 +537,7 @@ class space {
   template <class T, class U>
     requires(!named)
   space& add(std::string name, T Config::*member, const domain<U>& of) {
-    return add_values<T>(std::move(name), identity(member), of, field<T>(member));
+    return add_values<T>(std::move(name), identity(member), of, member_of<T>());
   }
   template <class T>
     requires(!named)
@@ -218,7 +548,7 @@ class space {
   template <class T, class F, class M, class... More>
     requires(!named && std::invocable<const F&, const M&, const More&...>)
   space& add(std::string name, T Config::*member, const F& of, M Config::*from, More Config::*... more) {
-    return add_computed<T>(std::move(name), identity(member), field<T>(member), of, from, more...);
+    return add_computed<T>(std::move(name), identity(member), member_of<T>(), of, from, more...);
   }
 
   /// A member of another struct is no parameter: these two only say so.
@@ -240,18 +570,17 @@ class space {
   /// The same for run-time configurations.
   template <class U>
   requires named space& add(const std::string& name, const domain<U>& of) {
-    return add_values<value>(name, name, of, named_field(name));
+    return add_values<value>(name, name, of, entry());
   }
   space& add(const std::string& name, std::initializer_list<value> of) requires named {
     domain<value> d{std::vector<value>(of), true};
-    const auto number = [](const value& v) { return v.get().index() < 2; };
-    d.ordered = std::all_of(d.values.begin(), d.values.end(), number);
+    for (const auto& v : d.values) d.ordered = d.ordered && detail::number_of(v);
     return add(name, d);
   }
   template <class F, class... Names>
     requires(named && sizeof...(Names) > 0 && (std::convertible_to<Names, std::string> && ...))
   space& add(const std::string& name, const F& of, const Names&... from) {
-    return add_computed<value>(name, name, named_field(name), of, std::string(from)...);
+    return add_computed<value>(name, name, entry(), of, std::string(from)...);
   }
 
   /// A multi-level split: L factors (outermost first) whose product is the extent. The outermost is derived from the
@@ -260,26 +589,31 @@ class space {
   template <std::integral I, std::size_t L>
     requires(!named && L >= 1)
   space& tile(std::string name, std::array<I, L> Config::*member, std::int64_t extent) {
-    const auto set = [member](Config& c, const std::vector<std::int64_t>& f) {
-      for (std::size_t l = 0; l < L; ++l) (c.*member)[l] = static_cast<I>(f[l]);
-    };
-    const auto get = [member](const Config& c) {
-      return std::vector<std::int64_t>((c.*member).begin(), (c.*member).end());
-    };
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<I>::max());
     constexpr auto limit = static_cast<std::uint64_t>(detail::largest_extent);
-    return add_tile(std::move(name), identity(member), extent, L,
-                    static_cast<std::int64_t>(most < limit ? most : limit), set, get);
+    detail::parameter q;
+    q.name = std::move(name);
+    q.identity = identity(member);
+    q.write = [](const detail::parameter& self, void* c, const int* p) {
+      const auto f = self.tile().factors(p);
+      for (std::size_t l = 0; l < L; ++l) field<std::array<I, L>>(self, c)[l] = static_cast<I>(f[l]);
+    };
+    q.show = [](const detail::parameter& self, const void* c) {
+      const auto& f = field<std::array<I, L>>(self, c);
+      return value(std::vector<std::int64_t>(f.begin(), f.end()));
+    };
+    add_tile(std::move(q), extent, L, static_cast<std::int64_t>(most < limit ? most : limit));
+    return *this;
   }
   space& tile(const std::string& name, std::int64_t extent, std::size_t levels) requires named {
-    const auto set = [name](Config& c, const std::vector<std::int64_t>& f) { c.set(name, value(f)); };
-    const auto get = [name](const Config& c) {
-      // A configuration that does not name the axis: no factors, hence nowhere exactly, and nearest to all in the
-      // outermost.
-      const auto* f = c.contains(name) ? std::get_if<std::vector<std::int64_t>>(&c[name].get()) : nullptr;
-      return f == nullptr ? std::vector<std::int64_t>{} : *f;
+    detail::parameter q;
+    q.name = q.identity = name;
+    q.write = [](const detail::parameter& self, void* c, const int* p) {
+      static_cast<Config*>(c)->set(self.name, value(self.tile().factors(p)));
     };
-    return add_tile(name, name, extent, levels, detail::largest_extent, set, get);
+    q.show = entry().show;  // without the axis: a value that is no factors
+    add_tile(std::move(q), extent, levels, detail::largest_extent);
+    return *this;
   }
 
   /// A rule: configurations for which `holds` is false are not in the space. `holds` is called with the values of the
@@ -295,14 +629,17 @@ class space {
           std::predicate<const F&, const Config&>,
           "tileseek::space::where: a rule without members is a predicate of const Config&; name the members it "
           "reads, where(why, rule, &Config::a, &Config::b), to have it called with their values");
-      user_rule rule;
-      rule.whole = [why = std::move(why), holds = std::move(holds)](const space& s) {
-        return s.of_whole(why, [holds](const Config& c) { return static_cast<bool>(holds(c)); });
+      whole_rule rule;
+      rule.place = rules_.size();
+      rule.make = [why = std::move(why), holds = std::move(holds)](const space_core& s) {
+        return static_cast<const space&>(s).of_whole(why,
+                                                     [holds](const Config& c) { return static_cast<bool>(holds(c)); });
       };
-      rules_.push_back(std::move(rule));
+      whole_rules_.push_back(std::move(rule));
+      rules_.push_back(lattice_rule{});
     } else {
-      const std::string reads = "rule '" + why + "'";
-      rules_.push_back({bind(std::move(why), std::move(holds), reader(members, reads)...), nullptr});
+      const std::string reads = detail::concat({"rule '", why, "'"});
+      rules_.push_back(bind(std::move(why), std::move(holds), reader(members, reads)...));
     }
     compiled_.reset();
     return *this;
@@ -315,46 +652,19 @@ class space {
     return *this;
   }
 
-  /// The index space that strategies search. Counts and compiles it on the first call.
-  /// @throws std::invalid_argument  nothing is left by the rules: the message names them
-  [[nodiscard]] const tileseek::lattice& lattice() const {
-    if (!compiled_) {
-      std::vector<lattice_rule> all;
-      all.reserve(rules_.size());
-      for (const auto& r : rules_) all.push_back(r.whole ? r.whole(*this) : r.on_values);
-      compiled_ = std::make_shared<const tileseek::lattice>(coordinates_, tiles_, std::move(all));
-    }
-    return *compiled_;
-  }
-
-  /// The exact number of configurations. @throws std::length_error  it is not known exactly; see approximate_size()
-  [[nodiscard]] std::uint64_t size() const { return lattice().size(); }
-  [[nodiscard]] bool counted() const { return lattice().counted(); }
-  [[nodiscard]] double approximate_size() const { return lattice().approximate_size(); }
-
   /// The configuration at a point.
   [[nodiscard]] Config at(const point& p) const {
     Config c = start_;
-    for (const auto& q : parameters_) q.write(c, p.data());
+    write_to(&c, p.data());
     return c;
   }
 
   /// The point of a configuration; nothing when a value is in no domain or a rule refuses it.
-  [[nodiscard]] std::optional<point> locate(const Config& c) const {
-    point p(coordinates_.size(), 0);
-    for (const auto& q : parameters_)
-      if (!q.read(c, p.data(), true)) return std::nullopt;
-    if (!lattice().feasible(p)) return std::nullopt;
-    return p;
-  }
+  [[nodiscard]] std::optional<point> locate(const Config& c) const { return locate_in(&c); }
   [[nodiscard]] bool contains(const Config& c) const { return locate(c).has_value(); }
 
   /// The feasible point nearest to a configuration whose values need not be in the space.
-  [[nodiscard]] point nearest(const Config& c) const {
-    point p(coordinates_.size(), 0);
-    for (const auto& q : parameters_) q.read(c, p.data(), false);
-    return lattice().nearest(p);
-  }
+  [[nodiscard]] point nearest(const Config& c) const { return nearest_to(&c); }
 
   /// The untuned configuration, or the feasible one nearest to it.
   [[nodiscard]] Config default_configuration() const { return at(nearest(start_)); }
@@ -375,280 +685,105 @@ class space {
   [[nodiscard]] std::vector<Config> neighbours(const Config& c, std::size_t hops,
                                                tile_view view = tile_view::factor) const {
     const auto p = locate(c);
-    if (!p) throw std::invalid_argument("space: neighbours of " + describe(c) + ", which is not in the space");
+    if (!p) detail::fail<std::invalid_argument>({"space: neighbours of ", describe(c), ", which is not in the space"});
     std::vector<Config> out;
     for (const auto& q : lattice().neighbours(*p, hops, view)) out.push_back(at(q));
     return out;
   }
 
-  [[nodiscard]] std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const auto& q : parameters_) out.push_back(q.name);
-    return out;
-  }
-
   /// The parameters of a configuration by name.
-  [[nodiscard]] named_values named_values_of(const Config& c) const {
-    named_values out;
-    for (const auto& q : parameters_) out.emplace_back(q.name, q.show(c));
-    return out;
-  }
-
-  /// The point with these values by name; nothing when a parameter is missing or a value is in no domain. Names that
-  /// are no parameters are ignored.
-  [[nodiscard]] std::optional<point> locate_named(const named_values& values) const {
-    point p(coordinates_.size(), 0);
-    for (const auto& q : parameters_) {
-      const auto it = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == q.name; });
-      if (it == values.end() || !q.parse(it->second, p.data())) return std::nullopt;
-    }
-    if (!lattice().feasible(p)) return std::nullopt;
-    return p;
-  }
+  [[nodiscard]] named_values named_values_of(const Config& c) const { return values_in(&c); }
 
   /// "bm=32 bn=64"
   [[nodiscard]] std::string describe(const Config& c) const { return to_string(named_values_of(c)); }
 
  private:
-  struct parameter {
-    std::string name;
-    std::string identity;  ///< of the member: a parameter is found by it when a rule names the member
-    std::size_t first = 0;
-    std::size_t coordinates = 1;
-    std::shared_ptr<const void>
-        values;  ///< value_list<T> of the member's T; the divisors of a tile axis (vector<int64>)
-    bool is_tile = false;
-    std::function<void(Config&, const int*)> write;
-    std::function<bool(const Config&, int*, bool)> read;  ///< exactly, or to the nearest index
-    std::function<value(const Config&)> show;
-    std::function<bool(const value&, int*)> parse;
+  /// How a parameter is written to a configuration and read from it.
+  struct access {
+    void (*write)(const detail::parameter&, void*, const int*);
+    value (*show)(const detail::parameter&, const void*);
   };
 
-  /// A rule of named members, or of the whole configuration.
-  struct user_rule {
-    lattice_rule on_values;
-    std::function<lattice_rule(const space&)> whole;  ///< made when all parameters are known
-  };
-
+  /// The member that a parameter is.
   template <class T>
-  struct accessor {
-    std::function<T(const Config&)> get;
-    std::function<void(Config&, const T&)> set;
-  };
-
-  template <class T>
-  [[nodiscard]] static accessor<T> field(T Config::*member) {
-    return {[member](const Config& c) { return c.*member; }, [member](Config& c, const T& v) { c.*member = v; }};
+  [[nodiscard]] static T& field(const detail::parameter& q, void* config) {
+    T Config::*member;
+    std::memcpy(&member, q.identity.data(), sizeof member);
+    return static_cast<Config*>(config)->*member;
   }
-  [[nodiscard]] static accessor<value> named_field(const std::string& name) {
-    return {[name](const Config& c) { return c.contains(name) ? c[name] : value(); },
-            [name](Config& c, const value& v) { c.set(name, v); }};
+  template <class T>
+  [[nodiscard]] static const T& field(const detail::parameter& q, const void* config) {
+    return field<T>(q, const_cast<void*>(config));
+  }
+  template <class T>
+  [[nodiscard]] static access member_of() {
+    return {[](const detail::parameter& q, void* c, const int* p) { field<T>(q, c) = q.reader<T>()(p); },
+            [](const detail::parameter& q, const void* c) { return detail::to_value(field<T>(q, c)); }};
+  }
+  /// The entry of a run-time configuration; a value that is in no domain if it has none.
+  [[nodiscard]] static access entry() {
+    return {[](const detail::parameter& q, void* c, const int* p) {
+              static_cast<Config*>(c)->set(q.name, q.reader<value>()(p));
+            },
+            [](const detail::parameter& q, const void* c) {
+              const auto& config = *static_cast<const Config*>(c);
+              return config.contains(q.name) ? config[q.name] : value();
+            }};
   }
 
   /// A member pointer as bytes: what tells parameters apart.
   template <class T>
   [[nodiscard]] static std::string identity(T Config::*member) {
     std::string bytes(sizeof member, '\0');
-    const auto* from = reinterpret_cast<const char*>(&member);
-    std::copy(from, from + sizeof member, bytes.begin());
+    std::memcpy(bytes.data(), &member, sizeof member);
     return bytes;
   }
   [[nodiscard]] static const std::string& identity(const std::string& name) noexcept { return name; }
 
-  void declare(const std::string& name, const std::string& id) {
-    if (name.empty()) throw std::invalid_argument("space: a parameter without a name");
-    for (const auto& q : parameters_) {
-      if (q.name == name) throw std::invalid_argument("space: parameter '" + name + "' is declared twice");
-      if (q.identity == id)
-        throw std::invalid_argument("space: parameters '" + q.name + "' and '" + name + "' are the same member");
-    }
-    compiled_.reset();
-  }
-
-  /// @throws std::invalid_argument  the value does not fit: it is out of range, or a fraction where T is an integer
   template <class T, class U>
-  [[nodiscard]] static T convert(const std::string& name, const U& from) {
-    if constexpr (std::same_as<T, U>) {
-      return from;
-    } else if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>) {
-      if (!detail::fits<T>(from))
-        throw std::invalid_argument("space: value " + to_string(value(from)) + " of parameter '" + name +
-                                    "' does not fit the member's type");
-      return static_cast<T>(from);
-    } else {
-      static_assert(std::constructible_from<T, const U&>,
-                    "tileseek::space::add: the domain's values cannot be converted to the member's type");
-      return T(from);
-    }
-  }
-
-  template <class T, class U>
-  space& add_values(std::string name, const std::string& id, const domain<U>& of, accessor<T> access) {
+  space& add_values(std::string name, const std::string& id, const domain<U>& of, access how) {
     declare(name, id);
     detail::value_list<T> list;
-    for (const auto& v : of.values) list.push_back(convert<T>(name, v));
-    install<T>(std::move(name), id, std::move(list), of.ordered, std::move(access));
+    for (const auto& v : of.values) list.push_back(detail::convert<T>(name, v));
+    install<T>(std::move(name), id, std::move(list), of.ordered, how);
     return *this;
   }
 
-  /// The number that orders a value; nothing when it has none.
   template <class T>
-  [[nodiscard]] static std::optional<double> number(const T& v) {
-    if constexpr (std::is_arithmetic_v<T>) {
-      return static_cast<double>(v);
-    } else if constexpr (std::same_as<T, value>) {
-      if (v.get().index() > 1) return std::nullopt;  // a truth value or a text
-      return v.template as<double>();
-    } else {
-      return std::nullopt;
-    }
-  }
-
-  template <class T>
-  void install(std::string name, const std::string& id, detail::value_list<T> list, bool ordered, accessor<T> access) {
-    if (list.empty()) throw std::invalid_argument("space: parameter '" + name + "' has no values");
-    for (const auto& v : list) {
-      const auto x = number(v);
-      ordered = ordered && x;
-      if (x && *x != *x) throw std::invalid_argument("space: a value of parameter '" + name + "' is not a number");
-    }
-    if (ordered)
-      std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return *number(a) < *number(b); });
-    detail::value_list<T> once;
+  void install(std::string name, const std::string& id, detail::value_list<T> list, bool ordered, access how) {
+    std::vector<double> numbers;
     for (const auto& v : list)
-      if (once.empty() || (ordered ? !(once.back() == v) : std::find(once.begin(), once.end(), v) == once.end()))
-        once.push_back(v);
-    const auto values = std::make_shared<const detail::value_list<T>>(std::move(once));
-    coordinate c;
-    c.name = name;
-    c.ordered = ordered;
-    for (std::size_t i = 0; i < values->size(); ++i) {
-      c.values.push_back(ordered ? *number((*values)[i]) : static_cast<double>(i));
-      if (!ordered) c.labels.push_back(to_string(detail::to_value(static_cast<T>((*values)[i]))));
+      if (const auto x = detail::number_of(v)) numbers.push_back(*x);
+    const auto values = std::make_shared<detail::value_list<T>>();
+    for (const auto i : order_of(name, numbers, list.size(), ordered)) {
+      bool known = false;
+      for (std::size_t k = ordered && !values->empty() ? values->size() - 1 : 0; k < values->size() && !known; ++k)
+        known = (*values)[k] == list[i];
+      if (!known) values->push_back(list[i]);
     }
-    parameter q;
+    detail::parameter q;
     q.name = std::move(name);
     q.identity = id;
-    q.first = coordinates_.size();
     q.values = values;
-    const auto at = q.first;
-    q.write = [values, at, access](Config& config, const int* p) {
-      access.set(config, detail::value_reader<T>{values.get(), at}(p));
+    q.value_at = [](const detail::parameter& self, std::size_t i) {
+      return detail::to_value(static_cast<T>((*static_cast<const detail::value_list<T>*>(self.values.get()))[i]));
     };
-    q.read = [values, at, access, ordered](const Config& config, int* p, bool exactly) {
-      const T v = access.get(config);
-      const auto it = std::find(values->begin(), values->end(), v);
-      if (it != values->end()) {
-        p[at] = static_cast<int>(it - values->begin());
-        return true;
-      }
-      if (exactly) return false;
-      p[at] = 0;
-      const auto wanted = number(v);
-      if (!ordered || !wanted) return true;
-      const auto far = [&](int i) {
-        const double x = *number((*values)[static_cast<std::size_t>(i)]);
-        return x < *wanted ? *wanted - x : x - *wanted;
-      };
-      for (int i = 1; i < static_cast<int>(values->size()); ++i)
-        if (far(i) < far(p[at])) p[at] = i;
-      return true;
-    };
-    q.show = [access](const Config& config) { return detail::to_value(access.get(config)); };
-    q.parse = [values, at](const value& v, int* p) {
-      for (std::size_t i = 0; i < values->size(); ++i)
-        if (detail::to_value(static_cast<T>((*values)[i])) == v) {
-          p[at] = static_cast<int>(i);
-          return true;
-        }
-      return false;
-    };
-    coordinates_.push_back(std::move(c));
-    parameters_.push_back(std::move(q));
+    q.write = how.write;
+    q.show = how.show;
+    add_parameter(std::move(q), values->size(), ordered);
   }
 
-  using factors = std::vector<std::int64_t>;
-
-  space& add_tile(std::string name, const std::string& id, std::int64_t extent, std::size_t levels, std::int64_t most,
-                  std::function<void(Config&, const factors&)> set, std::function<factors(const Config&)> get) {
-    declare(name, id);
-    if (extent < 1)
-      throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) + ", below 1");
-    if (levels < 1) throw std::invalid_argument("space: tile axis '" + name + "' has no levels");
-    if (extent > most)
-      throw std::invalid_argument("space: tile axis '" + name + "' has extent " + std::to_string(extent) +
-                                  ", which its factors can't hold");
-    const auto list = std::make_shared<const factors>(tileseek::divisors(extent).values);
-    const auto first = coordinates_.size();
-    parameter q;
-    q.name = name;
-    q.identity = id;
-    q.first = first;
-    q.coordinates = levels - 1;
-    q.values = list;
-    q.is_tile = true;
-    q.write = [list, first, levels, set = std::move(set)](Config& c, const int* p) {
-      factors f(levels);
-      detail::tile_reader{list.get(), first, levels}.factors(p, f.data());
-      set(c, f);
-    };
-    // Inexactly, each inner factor becomes the nearest divisor, and the outermost what is left.
-    const auto read = [list, first, levels](const factors& f, int* p, bool exactly) {
-      if (f.size() != levels) return false;
-      std::int64_t left = list->back();
-      for (std::size_t l = 1; l < f.size(); ++l) {
-        auto it = std::lower_bound(list->begin(), list->end(), f[l]);
-        if (exactly) {
-          if (it == list->end() || *it != f[l] || left % f[l] != 0) return false;
-          left /= f[l];
-        } else if (it == list->end() || (it != list->begin() && f[l] - *std::prev(it) <= *it - f[l])) {
-          --it;
-        }
-        p[first + l - 1] = static_cast<int>(it - list->begin());
-      }
-      return !exactly || f[0] == left;
-    };
-    q.read = [read, get](const Config& c, int* p, bool exactly) { return read(get(c), p, exactly); };
-    q.show = [get](const Config& c) { return value(get(c)); };
-    q.parse = [read](const value& v, int* p) {
-      const auto* f = std::get_if<factors>(&v.get());
-      return f != nullptr && read(*f, p, true);
-    };
-    if (levels > 1) tiles_.push_back({name, extent, first, levels});
-    for (std::size_t l = 1; l < levels; ++l)
-      coordinates_.push_back(
-          {name + "[" + std::to_string(l) + "]", std::vector<double>(list->begin(), list->end()), true});
-    parameters_.push_back(std::move(q));
-    return *this;
-  }
-
-  /// The parameter with this identity. `who` reads it.
-  /// @throws std::invalid_argument  there is none
-  [[nodiscard]] const parameter& find(const std::string& id, const std::string& who) const {
-    for (const auto& q : parameters_)
-      if (q.identity == id) return q;
-    std::string known;
-    for (const auto& q : parameters_) known += (known.empty() ? "" : ", ") + q.name;
-    throw std::invalid_argument(
-        "space: " + who + " reads " + (named ? "'" + id + "', which" : std::string("a member that")) +
-        " is no parameter; add it before what reads it (there are: " + (known.empty() ? "none" : known) + ")");
-  }
-
-  [[nodiscard]] static detail::tile_reader tile_reader_of(const parameter& q) {
-    return {static_cast<const factors*>(q.values.get()), q.first, q.coordinates + 1};
-  }
-  template <class T>
-  [[nodiscard]] static detail::value_reader<T> value_reader_of(const parameter& q) {
-    return {static_cast<const detail::value_list<T>*>(q.values.get()), q.first};
+  [[nodiscard]] const detail::parameter& find(const std::string& id, const std::string& who) const {
+    return space_core::find(id, named, who);
   }
 
   template <class T>
   [[nodiscard]] auto reader(T Config::*member, const std::string& who) const {
-    return value_reader_of<T>(find(identity(member), who));
+    return find(identity(member), who).template reader<T>();
   }
   template <class I, std::size_t L>
   [[nodiscard]] auto reader(std::array<I, L> Config::*member, const std::string& who) const {
-    return detail::tile_array_reader<I, L>{tile_reader_of(find(identity(member), who))};
+    return detail::tile_array_reader<I, L>{find(identity(member), who).tile()};
   }
   template <class I, std::size_t L>
   [[nodiscard]] auto reader(const tile_level<std::array<I, L> Config::*>& one, const std::string& who) const {
@@ -656,30 +791,12 @@ class space {
   }
   [[nodiscard]] detail::named_reader reader(const std::string& name, const std::string& who) const {
     const auto& q = find(name, who);
-    if (q.is_tile) return {{}, tile_reader_of(q), true};
-    return {value_reader_of<value>(q), {}, false};
+    if (q.is_tile) return {{}, q.tile(), true};
+    return {q.template reader<value>(), {}, false};
   }
   template <std::convertible_to<std::string> Name>
   [[nodiscard]] auto reader(const tile_level<Name>& one, const std::string& who) const {
     return level_reader<detail::tile_number>(find(std::string(one.axis), who), one.level, one.view, who);
-  }
-
-  template <class I>
-  [[nodiscard]] static detail::tile_level_reader<I> level_reader(const parameter& q, std::size_t level, tile_view view,
-                                                                 const std::string& who) {
-    if (!q.is_tile)
-      throw std::invalid_argument("space: " + who + " reads a level of parameter '" + q.name +
-                                  "', which is no tile axis");
-    if (level > q.coordinates)
-      throw std::invalid_argument("space: " + who + " reads level " + std::to_string(level) + " of tile axis '" +
-                                  q.name + "', whose levels are 0 to " + std::to_string(q.coordinates));
-    const detail::tile_reader tile = tile_reader_of(q);
-    const std::size_t end = q.first + q.coordinates;
-    if (level > 0) {
-      const std::size_t at = q.first + level - 1;
-      return {tile.divisors, at, view == tile_view::factor ? at + 1 : end, false};
-    }
-    return {tile.divisors, q.first, view == tile_view::factor ? end : q.first, true};
   }
 
   template <class F, class... Readers>
@@ -706,46 +823,17 @@ class space {
     return rule;
   }
 
-  /// The part of a rule that does not depend on its predicate. It keeps the terms only if some are tile sizes.
-  [[nodiscard]] lattice_rule of_terms(std::string why, std::vector<rule_term> terms) const {
-    lattice_rule rule;
-    rule.why = std::move(why);
-    rule.coordinates = coordinates_of(terms);
-    for (const auto& q : parameters_)
-      if (std::any_of(terms.begin(), terms.end(),
-                      [&](const rule_term& t) { return t.coordinate - q.first < q.coordinates; }))
-        rule.reads.push_back(q.values);
-    if (std::any_of(terms.begin(), terms.end(), [](const rule_term& t) { return t.inclusive; }))
-      rule.terms = std::move(terms);
-    return rule;
-  }
-
-  [[nodiscard]] std::vector<std::size_t> coordinates_of(const std::vector<rule_term>& terms) const {
-    std::vector<std::size_t> out;
-    for (const auto& t : terms) {
-      std::size_t end = t.coordinate + 1;
-      if (t.inclusive)
-        for (const auto& tile : tiles_)
-          if (tile.first <= t.coordinate && t.coordinate + 1 < tile.first + tile.levels)
-            end = tile.first + tile.levels - 1;
-      for (std::size_t c = t.coordinate; c < end; ++c) out.push_back(c);
-    }
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-    return out;
-  }
-
   /// A rule over the whole configuration as one over all coordinates.
   [[nodiscard]] lattice_rule of_whole(const std::string& why, const std::function<bool(const Config&)>& whole) const {
     lattice_rule out;
     out.why = why;
     std::vector<std::size_t> parameter_at;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-      parameter_at.insert(parameter_at.end(), parameters_[i].coordinates, i);
+      for (std::size_t k = 0; k < parameters_[i].coordinates; ++k) parameter_at.push_back(i);
     for (std::size_t d = 0; d < coordinates_.size(); ++d) out.coordinates.push_back(d);
     out.holds = [holds = whole, parameters = parameters_, start = start_](const int* p) {
       Config c = start;
-      for (const auto& q : parameters) q.write(c, p);
+      for (const auto& q : parameters) q.write(q, &c, p);
       return holds(c);
     };
     out.scan = [holds = whole, parameters = parameters_, start = start_, parameter_at](
@@ -754,11 +842,12 @@ class space {
       if (from == to) return;
       p[slot] = from;
       Config c = start;
-      for (const auto& q : parameters) q.write(c, p);
+      for (const auto& q : parameters) q.write(q, &c, p);
       for (int v = from; v < to; ++v) {
         if (!allowed[v]) continue;
         p[slot] = v;
-        parameters[parameter_at[slot]].write(c, p);
+        const auto& q = parameters[parameter_at[slot]];
+        q.write(q, &c, p);
         allowed[v] = holds(c);
       }
     };
@@ -766,7 +855,7 @@ class space {
   }
 
   template <class T, class F, class... Members>
-  space& add_computed(std::string name, const std::string& id, accessor<T> access, const F& of, Members... from) {
+  space& add_computed(std::string name, const std::string& id, access how, const F& of, Members... from) {
     declare(name, id);
     const std::string reads = "the domain of parameter '" + name + "'";
     const auto bound = bind_domain<T>(name, of, reader(from, reads)...);
@@ -777,8 +866,8 @@ class space {
     double count = 1;
     for (const auto c : scope) count *= static_cast<double>(coordinates_[c].values.size());
     if (count > most)
-      throw std::invalid_argument("space: the values of parameter '" + name + "' depend on " + shortest(count) +
-                                  " combinations of earlier ones; let them depend on fewer, or use a rule");
+      detail::fail<std::invalid_argument>({"space: the values of parameter '", name, "' depend on ", count,
+                                           " combinations of earlier ones; let them depend on fewer, or use a rule"});
     const auto combinations = static_cast<std::size_t>(count);
     std::vector<std::vector<T>> allowed(combinations);
     detail::value_list<T> all;
@@ -800,23 +889,24 @@ class space {
     std::vector<std::size_t> extents;
     for (const auto c : scope) extents.push_back(coordinates_[c].values.size());
     const auto here = coordinates_.size();
-    install<T>(name, id, std::move(all), ordered, std::move(access));
-    const auto& values = *std::static_pointer_cast<const detail::value_list<T>>(parameters_.back().values);
-    const auto table =
-        std::make_shared<std::vector<std::vector<bool>>>(combinations, std::vector<bool>(values.size(), false));
+    install<T>(name, id, std::move(all), ordered, how);
+    const auto& values = *static_cast<const detail::value_list<T>*>(parameters_.back().values.get());
+    const auto width = values.size();
+    const auto table = std::make_shared<std::vector<char>>(combinations * width, char{0});  // [combination, value]
     for (std::size_t k = 0; k < combinations; ++k)
       for (const auto& v : allowed[k])
-        (*table)[k][static_cast<std::size_t>(std::find(values.begin(), values.end(), v) - values.begin())] = true;
+        for (std::size_t i = 0; i < width; ++i)
+          if (values[i] == v) (*table)[k * width + i] = 1;
     lattice_rule rule;
-    rule.why = "'" + name + "' has a value that the parameters it depends on allow";
+    rule.why = detail::concat({"'", name, "' has a value that the parameters it depends on allow"});
     rule.coordinates = scope;
     rule.coordinates.push_back(here);
-    rule.holds = [scope, extents, table, here](const int* q) {
+    rule.holds = [scope, extents, table, width, here](const int* q) {
       std::size_t k = 0;
       for (std::size_t i = scope.size(); i-- > 0;) k = k * extents[i] + static_cast<std::size_t>(q[scope[i]]);
-      return static_cast<bool>((*table)[k][static_cast<std::size_t>(q[here])]);
+      return (*table)[k * width + static_cast<std::size_t>(q[here])] != 0;
     };
-    rules_.push_back({std::move(rule), nullptr});
+    rules_.push_back(std::move(rule));
     return *this;
   }
 
@@ -828,36 +918,13 @@ class space {
       const auto d = of(read(p)...);
       domain<T> out;
       out.ordered = d.ordered;
-      for (const auto& v : d.values) out.values.push_back(convert<T>(name, v));
+      for (const auto& v : d.values) out.values.push_back(detail::convert<T>(name, v));
       return out;
     };
     return std::pair{std::move(domain_at), coordinates_of(terms)};
   }
 
-  /// Whether the tile axes and rules that lie wholly inside these coordinates allow the point.
-  [[nodiscard]] bool may_be_feasible(const point& p, const std::vector<std::size_t>& scope) const {
-    const auto inside = [&](std::size_t c) { return std::binary_search(scope.begin(), scope.end(), c); };
-    for (const auto& t : tiles_) {
-      std::int64_t left = t.extent;
-      for (std::size_t c = t.first; c + 1 < t.first + t.levels; ++c) {
-        if (!inside(c)) continue;
-        const auto f = static_cast<std::int64_t>(coordinates_[c].values[static_cast<std::size_t>(p[c])]);
-        if (left % f != 0) return false;
-        left /= f;
-      }
-    }
-    return std::all_of(rules_.begin(), rules_.end(), [&](const user_rule& r) {
-      const auto& reads = r.on_values.coordinates;
-      return r.whole || !std::all_of(reads.begin(), reads.end(), inside) || r.on_values.holds(p.data());
-    });
-  }
-
-  std::vector<parameter> parameters_;
-  std::vector<coordinate> coordinates_;
-  std::vector<tile_axis> tiles_;
-  std::vector<user_rule> rules_;
   Config start_{};
-  mutable std::shared_ptr<const tileseek::lattice> compiled_;
 };
 
 }  // namespace tileseek

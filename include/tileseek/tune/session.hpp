@@ -6,7 +6,6 @@
 //   while (auto batch = s.ask(16)) s.tell(my_cluster(*batch));
 //   std::cout << s.finish() << '\n';
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -16,7 +15,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -70,11 +68,11 @@ class session {
       state_.trial_limit = static_cast<std::size_t>(limit);
     state_.second_limit = budget_.second_limit();
     observers_.push_back(progress_line(options_.progress));
-    for (const auto& o : options_.observers) observers_.push_back(o);
+    for (const auto& o : options_.observers) observers_.push_back(observer(o));
     for (const auto& o : observers_) trials_are_seen_ = trials_are_seen_ || o.sees_trials();
     for (const auto& c : options_.start) {
       if (const auto p = space_.locate(c))
-        queue_.push_back(*p);
+        queue_.push_back(point(*p));
       else
         note(detail::concat({"start configuration ", space_.describe(c), " is not in the space; it is left out"}));
     }
@@ -183,18 +181,22 @@ class session {
   /// The k best valid configurations known, warm start included, best first; those over `within` times the best left
   /// out.
   [[nodiscard, gnu::cold]] std::vector<trial> best(std::size_t k, double within) const {
-    std::vector<const trial*> valid;
+    const auto trial_at = [this](std::size_t i) -> const trial& {
+      return i < history_.size() ? history_[i] : known_[i - history_.size()];
+    };
+    std::vector<std::size_t> valid;
     std::vector<double> costs;
-    for (const auto* list : {&history_, &known_})
-      for (const auto& t : *list)
-        if (const double cost = t.result.valid() ? t.result.cost() : infinite;
-            cost < infinite && cost <= within * state_.best) {
-          valid.push_back(&t);
-          costs.push_back(cost);
-        }
+    for (std::size_t i = 0; i < history_.size() + known_.size(); ++i) {
+      const measurement& m = trial_at(i).result;
+      const double cost = m.valid() ? m.cost() : infinite;
+      if (cost < infinite && cost <= within * state_.best) {
+        valid.push_back(i);
+        costs.push_back(cost);
+      }
+    }
     std::vector<trial> out;
     for (const auto i : detail::ascending(costs))
-      if (out.size() < k) out.push_back(trial(*valid[i]));
+      if (out.size() < k) out.push_back(trial(trial_at(valid[i])));
     return out;
   }
 
@@ -257,8 +259,8 @@ class session {
     r.strategy = strategy_.name();
     r.seed = options_.seed;
     if (log_) r.log = log_->name();
-    r.history = history_;
-    r.notes = notes_;
+    r.history = std::vector<trial>(history_);
+    r.notes = std::vector<std::string>(notes_);
     return r;
   }
 
@@ -266,6 +268,25 @@ class session {
   using clock = std::chrono::steady_clock;
   static constexpr double infinite = std::numeric_limits<double>::infinity();
   static constexpr std::size_t told = static_cast<std::size_t>(-1);
+
+  /// A journal that is closed when nobody holds it here any more.
+  class open_journal {
+   public:
+    explicit open_journal(std::shared_ptr<journal> of = {}) noexcept : of_(std::move(of)) {}
+    open_journal(open_journal&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+    open_journal& operator=(open_journal&& other) noexcept {
+      of_.swap(other.of_);
+      return *this;
+    }
+    ~open_journal() {
+      if (of_) of_->close();
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+    [[nodiscard]] journal* operator->() const noexcept { return of_.get(); }
+
+   private:
+    std::shared_ptr<journal> of_;
+  };
 
   /// What is known of a point.
   struct knowledge {
@@ -302,7 +323,7 @@ class session {
   /// Points from the queue of start configurations, then from the strategy.
   [[nodiscard]] std::vector<point> next(std::size_t n) {
     std::vector<point> points;
-    while (started_ < queue_.size() && points.size() < n) points.push_back(queue_[started_++]);
+    while (started_ < queue_.size() && points.size() < n) points.push_back(point(queue_[started_++]));
     if (points.empty()) points = strategy_.ask(lattice(), random_, n);
     return points;
   }
@@ -314,13 +335,13 @@ class session {
                                              " points when at most ", most, " were wanted"}));
     batch_.clear();
     asked_.clear();
-    std::vector<std::size_t> replayed;
+    std::vector<std::size_t> replayed;  // ascending: counted in the order they were finished
     for (auto& p : points) {
       if (!lattice().feasible(p))
         throw std::logic_error(
             detail::concat({"session: the strategy '", strategy_.name(), "' asked a point that is not in the space"}));
-      const auto [it, is_new] = knowledge_.try_emplace(p, knowledge{knowledge::asked, batch_.size()});
-      const auto& [how, place] = it->second;
+      const auto [number, is_new] = learn(p, knowledge{knowledge::asked, batch_.size()});
+      const auto [how, place] = knowledge_[number];
       if (is_new)
         asked_.push_back(batch_.size());
       else if (how == knowledge::asked)
@@ -330,12 +351,11 @@ class session {
       if (how == knowledge::known) t.result = known_[place].result;
       if (how == knowledge::logged) {
         t.result = logged_[place].result;
-        replayed.push_back(place);
+        detail::insert_once(replayed, place);
       }
       batch_.push_back(std::move(t));
     }
     open_ = asked_.size();
-    std::sort(replayed.begin(), replayed.end());  // counted in the order they were finished
     for (const auto i : replayed) {
       state_.seconds = std::fmax(state_.seconds, logged_elapsed_[i]);
       ++state_.replayed;
@@ -353,9 +373,17 @@ class session {
       if (o.on_batch(state_) && stopped_ == stop::running) stopped_ = stop::observer;
   }
 
+  /// Knows this of the point, unless something is known of it; its number, and whether it is new.
+  std::pair<std::size_t, bool> learn(const point& p, knowledge k) {
+    const auto added = seen_.add(p);
+    if (added.second) knowledge_.push_back(k);
+    return added;
+  }
+
   /// A trial is finished: counts it once.
   [[gnu::cold]] void count(trial t) {
-    knowledge_[t.at] = {knowledge::counted, history_.size()};
+    const knowledge now{knowledge::counted, history_.size()};
+    knowledge_[learn(t.at, now).first] = now;
     ++state_.trials;
     if (t.result.outcome != status::ok && t.result.outcome != status::rejected_early) ++state_.failed;
     improve(t);
@@ -375,9 +403,10 @@ class session {
 
   /// A result that is told and not counted.
   [[gnu::cold]] void know(trial t) {
-    const auto [it, is_new] = knowledge_.try_emplace(t.at, knowledge{knowledge::known, known_.size()});
-    if (!is_new && it->second.how != knowledge::logged) return;
-    it->second = {knowledge::known, known_.size()};
+    const knowledge now{knowledge::known, known_.size()};
+    const auto [number, is_new] = learn(t.at, now);
+    if (!is_new && knowledge_[number].how != knowledge::logged) return;
+    knowledge_[number] = now;
     improve(t);
     known_.push_back(std::move(t));
   }
@@ -391,11 +420,11 @@ class session {
     head.strategy = strategy_.name();
     head.seed = options_.seed;
     head.batch = options_.batch;
-    head.conditions = options_.conditions;
+    head.conditions = named_values(options_.conditions);
     const std::string compiler = "compiler";
     head.conditions.emplace_back(compiler, value(detail::compiler()));
     // Closed with the session, so that the file is free for others even if somebody keeps the journal.
-    log_ = std::shared_ptr<journal>(options_.log.get(), [kept = options_.log](journal* j) { j->close(); });
+    log_ = open_journal(options_.log);
     auto content = log_->open(head);
     for (auto& n : content.notes) note(std::move(n));
     const auto told_before = known_.size();
@@ -407,7 +436,7 @@ class session {
           ++lost;
         } else if (list == &content.earlier) {
           know({*p, std::move(t.result)});
-        } else if (knowledge_.try_emplace(*p, knowledge{knowledge::logged, logged_.size()}).second) {
+        } else if (learn(*p, knowledge{knowledge::logged, logged_.size()}).second) {
           logged_.push_back({*p, std::move(t.result)});
           logged_elapsed_.push_back(t.elapsed);
         }
@@ -430,8 +459,8 @@ class session {
          "told as a warm start"}));
     const auto told_before = known_.size();
     for (auto& t : logged_) {  // what was replayed is moved from
-      const auto it = knowledge_.find(t.at);
-      if (it != knowledge_.end() && it->second.how == knowledge::logged) know(std::move(t));
+      const auto number = seen_.find(t.at);
+      if (number != point_index::none && knowledge_[number].how == knowledge::logged) know(std::move(t));
     }
     to_replay_ = 0;
     began_ = clock::now();
@@ -452,7 +481,8 @@ class session {
   bool trials_are_seen_ = false;
   std::vector<point> queue_;  ///< start configurations
   std::size_t started_ = 0;   ///< of them, asked
-  std::unordered_map<point, knowledge, point_hash> knowledge_;
+  point_index seen_;
+  std::vector<knowledge> knowledge_;    ///< of each of them
   std::vector<trial> logged_;           ///< the log's trials of this run
   std::vector<double> logged_elapsed_;  ///< seconds of tuning when each was written
   std::size_t to_replay_ = 0;           ///< of them, not asked yet
@@ -464,7 +494,7 @@ class session {
   std::size_t measured_ = 0;
   std::vector<journal_contest> contests_;
   std::vector<std::string> notes_;
-  std::shared_ptr<journal> log_;
+  open_journal log_;
 };
 
 }  // namespace tileseek

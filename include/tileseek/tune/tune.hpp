@@ -78,13 +78,14 @@ template <class Config, class M>
   const auto& choices = s.choices();
   const auto& searched = s.searched();
   const auto share = (r.trials + 19) / 20;  // 5 %
-  std::vector<point> points{searched.nearest(searched.default_configuration())};
+  std::vector<point> points;
+  points.push_back(searched.nearest(searched.default_configuration()));
   for (auto& t : s.best(std::max(choices.finalists, share), choices.timing.reject_above))
     if (t.at != points.front()) points.push_back(std::move(t.at));
   std::vector<Config> configurations;
   journal_contest held{r.trials, choices.rounds, choices.final_seconds, {}};
   auto& contestants = held.contestants;
-  contestants.resize(points.size() + choices.rivals.size());
+  contestants = std::vector<journal_contestant>(points.size() + choices.rivals.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     configurations.push_back(searched.at(points[i]));
     contestants[i].configuration = searched.named_values_of(configurations[i]);
@@ -95,7 +96,8 @@ template <class Config, class M>
   const auto interrupted = [&choices] { return choices.catch_interrupt && interrupt_guard::interrupted(); };
   contest_record record;
   if (const auto* recorded = s.recorded(contestants)) {
-    for (const auto& c : recorded->contestants) record.seconds.push_back(c.seconds);
+    record.seconds = std::vector<std::vector<double>>(contestants.size());
+    for (std::size_t i = 0; i < contestants.size(); ++i) record.seconds[i] = recorded->contestants[i].seconds;
   } else {
     measuring run;
     run.limits = choices.timing;
@@ -141,7 +143,7 @@ template <class Config, class M>
   };
   r.best = configurations[winner];
   r.best_point = points[winner];
-  r.best_values = contestants[winner].configuration;
+  r.best_values = searched.named_values_of(configurations[winner]);
   r.median_seconds = medians[winner];
   r.rounds = record.seconds[winner].size();
   std::vector<double> valid;
@@ -154,7 +156,7 @@ template <class Config, class M>
   r.seconds_interval = middle.range;
   r.interval_coverage = middle.coverage;
   r.untuned = configurations.front();
-  r.untuned_values = contestants.front().configuration;
+  r.untuned_values = searched.named_values_of(configurations.front());
   r.untuned_compared = against(0, "default");
   for (const auto second : ranking) {
     if (second == winner || second == 0) continue;
@@ -165,6 +167,23 @@ template <class Config, class M>
     break;
   }
   for (std::size_t i = points.size(); i < contestants.size(); ++i) r.rivals.push_back(against(i, contestants[i].name));
+}
+
+/// tune() with a measurer.
+template <class Config, class M>
+[[nodiscard]] result<Config> run(const space<Config>& of, M& measurer, options<Config>& choices,
+                                 any_strategy strategy) {
+  const interrupt_guard guard(choices.catch_interrupt);
+  if (choices.batch == 0) choices.batch = preferred_batch(measurer);
+  const std::size_t batch = choices.batch;
+  session<Config> s(of, std::move(strategy), std::move(choices));
+  search(s, measurer, batch);
+  auto r = s.finish();
+  if (s.choices().rounds > 0 && r.best && s.why() != stop::interrupted) {
+    hold_contest(s, measurer, r);
+    r.notes = std::vector<std::string>(s.notes());
+  }
+  return r;
 }
 
 }  // namespace detail
@@ -190,20 +209,10 @@ template <class Config, class M, class S>
   if constexpr (!SearchStrategy<std::remove_cvref_t<S>>) {
     return {};  // said above; no flood of errors from below
   } else if constexpr (measures) {
-    const interrupt_guard guard(choices.catch_interrupt);
-    if (choices.batch == 0) choices.batch = detail::preferred_batch(measurer);
-    const std::size_t batch = choices.batch;
-    session<Config> s(of, any_strategy(std::forward<S>(strategy)), std::move(choices));
-    detail::search(s, measurer, batch);
-    auto r = s.finish();
-    if (s.choices().rounds > 0 && r.best && s.why() != stop::interrupted) {
-      detail::hold_contest(s, measurer, r);
-      r.notes = s.notes();
-    }
-    return r;
+    return detail::run(of, measurer, choices, any_strategy(std::forward<S>(strategy)));
   } else if constexpr (TimedFunction<measurer_type, Config>) {
     auto lifted = each<Config>(std::ref(measurer));
-    return tune(of, lifted, std::move(choices), std::forward<S>(strategy));
+    return detail::run(of, lifted, choices, any_strategy(std::forward<S>(strategy)));
   } else {
     return {};
   }

@@ -12,16 +12,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include <tileseek/core/format.hpp>
 #include <tileseek/core/rng.hpp>
 
 namespace tileseek::detail {
@@ -62,11 +63,27 @@ struct diagram_problem {
   std::vector<product_rule> products;
 };
 
+/// Whether the list, which is short, has the number.
+[[nodiscard]] inline bool has(std::span<const std::size_t> some, std::size_t x) noexcept {
+  for (const auto y : some)
+    if (x == y) return true;
+  return false;
+}
+
+/// Puts a number in its place in a short ascending list, once. Takes a tenth of the code of sort and unique.
+inline void insert_once(std::vector<std::size_t>& ascending, std::size_t x) {
+  std::size_t at = ascending.size();
+  while (at > 0 && ascending[at - 1] > x) --at;
+  if (at > 0 && ascending[at - 1] == x) return;
+  ascending.push_back(x);
+  for (std::size_t i = ascending.size() - 1; i > at; --i) std::swap(ascending[i - 1], ascending[i]);
+}
+
 /// The coordinates, split into groups that no rule connects; each sorted, in order of their first member.
 [[nodiscard]] inline std::vector<std::vector<std::size_t>> components(
     const diagram_problem& problem, const std::vector<const std::vector<std::size_t>*>& scopes) {
   std::vector<std::size_t> parent(problem.extents.size());
-  std::iota(parent.begin(), parent.end(), std::size_t{0});
+  for (std::size_t c = 0; c < parent.size(); ++c) parent[c] = c;
   const auto root = [&](std::size_t c) {
     while (parent[c] != c) c = parent[c] = parent[parent[c]];
     return c;
@@ -110,14 +127,30 @@ struct node_store {
     return {edges.data() + begin[node], edges.data() + begin[node + 1]};
   }
 
+  /// The edge with this value, or where it would be.
+  [[nodiscard]] std::size_t find(std::uint32_t node, int value) const noexcept {
+    const std::size_t first = begin[node];
+    std::size_t left = begin[node + 1] - first;
+    // Most nodes have all values from 0 on.
+    if (static_cast<std::size_t>(value) < left && edges[first + static_cast<std::size_t>(value)].value == value)
+      return first + static_cast<std::size_t>(value);
+    std::size_t at = first;
+    while (left > 0) {
+      const std::size_t half = left / 2;
+      if (edges[at + half].value < value) {
+        at += half + 1;
+        left -= half + 1;
+      } else {
+        left = half;
+      }
+    }
+    return at;
+  }
+
   /// The child by this value; `dead` if there is none.
   [[nodiscard]] std::uint32_t child(std::uint32_t node, int value) const noexcept {
-    const edge* const first = edges.data() + begin[node];
-    const edge* const last = edges.data() + begin[node + 1];
-    // Most nodes have all values from 0 on.
-    if (value < last - first && first[value].value == value) return first[value].child;
-    const edge* const e = std::lower_bound(first, last, value, [](const edge& x, int v) { return x.value < v; });
-    return e != last && e->value == value ? e->child : dead;
+    const std::size_t e = find(node, value);
+    return e != begin[node + 1] && edges[e].value == value ? edges[e].child : dead;
   }
 
   /// The node with these edges, made if there is none; `dead` for no edges.
@@ -151,7 +184,7 @@ struct node_store {
     }
   }
 
-  void forget_index() { slots_ = {}; }
+  void forget_index() { slots_ = std::vector<slot>(); }
 
  private:
   struct slot {
@@ -176,7 +209,7 @@ struct node_store {
 /// Results by a key of a fixed number of words (open addressing).
 class word_map {
  public:
-  explicit word_map(std::size_t words) : words_(words) {}
+  explicit word_map(std::size_t words = 0) : words_(words) {}
 
   /// Where the key's result is; second: whether it was there before (a new one waits to be set).
   [[nodiscard]] std::pair<std::size_t, bool> find_or_add(const std::uint32_t* key) {
@@ -184,7 +217,7 @@ class word_map {
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t s = hash(key) & mask;; s = (s + 1) & mask) {
       if (slots_[s] == 0) {
-        keys_.insert(keys_.end(), key, key + words_);
+        for (std::size_t i = 0; i < words_; ++i) keys_.push_back(key[i]);
         results_.push_back(0);
         slots_[s] = static_cast<std::uint32_t>(results_.size());
         return {results_.size() - 1, false};
@@ -202,7 +235,7 @@ class word_map {
     return static_cast<std::size_t>(h);
   }
   void grow() {
-    slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), 0);
+    slots_ = std::vector<std::uint32_t>(std::max<std::size_t>(16, 2 * slots_.size()), 0);
     for (std::size_t i = 0; i < results_.size(); ++i) {
       std::size_t s = hash(keys_.data() + i * words_) & (slots_.size() - 1);
       while (slots_[s] != 0) s = (s + 1) & (slots_.size() - 1);
@@ -233,8 +266,7 @@ class decision_diagram {
     std::sort(tuples.begin(), tuples.end());
     tuples.erase(std::unique(tuples.begin(), tuples.end()), tuples.end());
     decision_diagram d;
-    d.order_.resize(problem.extents.size());
-    std::iota(d.order_.begin(), d.order_.end(), std::size_t{0});
+    for (std::size_t c = 0; c < problem.extents.size(); ++c) d.order_.push_back(c);
     std::vector<std::vector<node_store::edge>> pool(d.order_.size());
     d.root_ = d.gather(0, tuples, pool);
     d.finish();
@@ -248,7 +280,6 @@ class decision_diagram {
   }
   [[nodiscard]] bool size_fits() const noexcept { return total_ <= std::numeric_limits<std::uint64_t>::max(); }
   [[nodiscard]] double approximate_size() const noexcept { return static_cast<double>(total_); }
-  [[nodiscard]] std::size_t first() const noexcept { return *std::min_element(order_.begin(), order_.end()); }
   [[nodiscard]] std::size_t edges() const noexcept { return store_.edges.size(); }
   [[nodiscard]] std::size_t nodes() const noexcept { return store_.size(); }
   /// The coordinates from the root down: the last varies fastest as the rank grows.
@@ -266,10 +297,10 @@ class decision_diagram {
 
   /// Writes the coordinates of the tuple with this rank into p. @pre rank < number of tuples
   void unrank(std::uint64_t rank, int* p) const noexcept {
-    if (wide_up_to_.empty())
-      unrank_by(up_to_, rank, p);
+    if (size_fits())
+      unrank_by(rank, p);
     else
-      unrank_by(wide_up_to_, wide{rank}, p);
+      unrank_by(wide{rank}, p);
   }
 
   /// The inverse of unrank. @pre the tuple in p is in the diagram, and the number of tuples fits 64 bits
@@ -277,23 +308,21 @@ class decision_diagram {
     std::uint64_t r = 0;
     std::uint32_t node = root_;
     for (const auto c : order_) {
-      const auto begin = store_.edges.begin() + store_.begin[node];
-      const auto e = std::lower_bound(begin, store_.edges.begin() + store_.begin[node + 1], p[c],
-                                      [](const node_store::edge& x, int value) { return x.value < value; });
-      if (e != begin) r += up_to_[static_cast<std::size_t>(e - store_.edges.begin()) - 1];
-      node = e->child;
+      const std::size_t e = store_.find(node, p[c]);
+      if (e != store_.begin[node]) r += up_to_[e - 1];
+      node = store_.edges[e].child;
     }
     return r;
   }
 
   /// Writes a uniform tuple into p. @pre there is one
   void draw(rng& random, int* p) const noexcept {
-    if (wide_up_to_.empty()) return unrank_by(up_to_, random.below(static_cast<std::uint64_t>(total_)), p);
+    if (size_fits()) return unrank_by(random.below(static_cast<std::uint64_t>(total_)), p);
     const wide reject_under = (wide{0} - total_) % total_;
     for (;;) {
       const wide high = random();
       const wide x = (high << 64) | random();
-      if (x >= reject_under) return unrank_by(wide_up_to_, x % total_, p);
+      if (x >= reject_under) return unrank_by(x % total_, p);
     }
   }
 
@@ -369,44 +398,61 @@ class decision_diagram {
       root_ = 0;
       return;
     }
-    std::vector<wide> below(store_.size(), 1);
-    std::vector<wide> up_to(store_.edges.size());
+    up_to_ = std::vector<std::uint64_t>(store_.edges.size());
+    high_up_to_ = std::vector<std::uint64_t>(store_.edges.size());
     for (std::size_t n = 1; n < store_.size(); ++n) {
       wide sum = 0;
       for (auto e = store_.begin[n]; e < store_.begin[n + 1]; ++e) {
-        const wide more = below[store_.edges[e].child];
+        const wide more = below(store_.edges[e].child);
         if (more > ~wide{0} - sum)
-          throw std::length_error("space: more than 2^128 - 1 configurations of coupled parameters");
-        up_to[e] = sum += more;
+          fail<std::length_error>({"space: more than 2^128 - 1 configurations of coupled parameters"});
+        sum += more;
+        up_to_[e] = static_cast<std::uint64_t>(sum);
+        high_up_to_[e] = static_cast<std::uint64_t>(sum >> 64);
       }
-      below[n] = sum;
     }
-    total_ = below[root_];
-    if (size_fits()) {
-      up_to_.reserve(up_to.size());
-      for (const wide x : up_to) up_to_.push_back(static_cast<std::uint64_t>(x));
-    } else {
-      wide_up_to_ = std::move(up_to);
-    }
+    total_ = below(root_);
+    if (size_fits()) high_up_to_ = std::vector<std::uint64_t>();
+  }
+
+  /// Tuples below an edge and its elder siblings.
+  template <class Count>
+  [[nodiscard]] Count up_to(std::size_t edge) const noexcept {
+    if constexpr (std::same_as<Count, wide>)
+      return wide{high_up_to_[edge]} << 64 | up_to_[edge];
+    else
+      return up_to_[edge];
+  }
+  /// Tuples below a node.
+  [[nodiscard]] wide below(std::uint32_t node) const noexcept {
+    return node == 0 ? 1 : up_to<wide>(store_.begin[node + 1] - 1);
   }
 
   template <class Count>
-  void unrank_by(const std::vector<Count>& up_to, Count rank, int* p) const noexcept {
+  void unrank_by(Count rank, int* p) const noexcept {
     std::uint32_t node = root_;
     for (const auto c : order_) {
-      const auto first = up_to.begin() + store_.begin[node];
-      const auto at = std::upper_bound(first, up_to.begin() + store_.begin[node + 1], rank);
-      if (at != first) rank -= *std::prev(at);
-      const auto& e = store_.edges[static_cast<std::size_t>(at - up_to.begin())];
-      p[c] = e.value;
-      node = e.child;
+      const std::size_t first = store_.begin[node];
+      std::size_t at = first;  // the first edge that more tuples than the rank lie up to
+      for (std::size_t left = store_.begin[node + 1] - first; left > 0;) {
+        const std::size_t half = left / 2;
+        if (rank < up_to<Count>(at + half)) {
+          left = half;
+        } else {
+          at += half + 1;
+          left -= half + 1;
+        }
+      }
+      if (at != first) rank -= up_to<Count>(at - 1);
+      p[c] = store_.edges[at].value;
+      node = store_.edges[at].child;
     }
   }
 
   std::vector<std::size_t> order_;
   node_store store_;
-  std::vector<std::uint64_t> up_to_;  ///< of each edge: tuples below it and its elder siblings
-  std::vector<wide> wide_up_to_;      ///< the same, when there are more than 64 bits can count
+  std::vector<std::uint64_t> up_to_;       ///< of each edge: tuples below it and its elder siblings, the low 64 bits
+  std::vector<std::uint64_t> high_up_to_;  ///< the high ones, when there are more than 64 bits can count
   std::uint32_t root_ = 0;
   wide total_ = 0;
 };
@@ -422,31 +468,41 @@ class decision_diagram::conjunction {
  public:
   conjunction(const diagram_problem& problem, const std::vector<diagram_rule>& rules,
               const std::vector<std::size_t>& members, std::size_t work)
-      : problem_(problem), rules_(rules), work_(work), tile_of_(problem.extents.size(), none) {
-    for (const auto& p : problem.products) {
-      if (p.count == 0 || !std::binary_search(members.begin(), members.end(), p.first)) continue;
-      for (std::size_t i = 0; i < p.count; ++i) tile_of_[p.first + i] = tables_.size();
-      tables_.push_back(table_of(p));
+      : problem_(problem),
+        rules_(rules),
+        work_(work),
+        tables_(problem.products.size()),
+        tile_of_(problem.extents.size(), none),
+        variables_(rules.size()),
+        conditions_(rules.size()) {
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+      const auto& p = problem.products[t];
+      if (p.count == 0 || !has(members, p.first)) continue;
+      for (std::size_t i = 0; i < p.count; ++i) tile_of_[p.first + i] = t;
+      tables_[t] = table_of(p);
     }
     choose_order(members);
   }
 
   [[nodiscard]] result run() {
     result out;
-    for (std::size_t r = 0; r < rules_.size(); ++r) variables_.push_back(variables_of(rules_[r]));
-    for (std::size_t r = 0; r < rules_.size(); ++r) {
-      if (!largest(r)) continue;
-      automaton a;
-      if (!tabulate(r, a)) {
-        out.too_much = r;
+    for (std::size_t r = 0; r < rules_.size(); ++r)
+      for (const auto& t : rules_[r].terms) insert_once(variables_[r], variable_of(t));
+    std::vector<std::size_t> own;  // rules with a diagram of their own
+    for (std::size_t r = 0; r < rules_.size(); ++r)
+      if (largest(r)) own.push_back(r);
+    automata_ = std::vector<automaton>(own.size());
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (!tabulate(own[i], automata_[i])) {
+        out.too_much = own[i];
         return out;
       }
-      automata_.push_back(std::move(a));
-    }
     out.diagram.order_ = order_;
     out.built = conjoin(out.diagram);
-    if (!out.built) out.too_much = biggest().rule;
-    if (out.built) out.diagram.finish();
+    if (out.built)
+      out.diagram.finish();
+    else
+      out.too_much = biggest();
     return out;
   }
 
@@ -474,8 +530,8 @@ class decision_diagram::conjunction {
     const auto n = p.divisors.size();
     product_table t;
     t.n = n;
-    t.next.assign(n * n, -1);
-    t.part.assign(n * n, 0);
+    t.next = std::vector<int>(n * n, -1);
+    t.part = std::vector<char>(n * n, 0);
     for (std::size_t s = 0; s < n; ++s)
       for (std::size_t f = 0; f < n; ++f) {
         t.part[s * n + f] = p.divisors[f] % p.divisors[s] == 0;
@@ -492,19 +548,7 @@ class decision_diagram::conjunction {
   /// first: it cuts before much has been tried. In a rule, what has most values comes last: those are tried in one go.
   /// Ties keep the user's order.
   void choose_order(const std::vector<std::size_t>& members) {
-    std::vector<char> placed(problem_.extents.size(), 0);
-    const auto place = [&](std::size_t c) {
-      if (placed[c]) return;
-      const auto t = tile_of_[c];
-      std::size_t first = c;
-      std::size_t last = c;
-      while (t != none && first > 0 && tile_of_[first - 1] == t) --first;
-      while (t != none && last + 1 < tile_of_.size() && tile_of_[last + 1] == t) ++last;
-      for (std::size_t i = last + 1; i-- > first;) {
-        placed[i] = 1;
-        order_.push_back(i);
-      }
-    };
+    level_of_ = std::vector<std::size_t>(problem_.extents.size(), none);
     std::vector<char> done(rules_.size(), 0);
     for (std::size_t left = rules_.size(); left > 0; --left) {
       double least = std::numeric_limits<double>::infinity();
@@ -513,20 +557,37 @@ class decision_diagram::conjunction {
         if (done[r]) continue;
         double combinations = 0;
         for (const auto& t : rules_[r].terms)
-          if (!placed[t.coordinate]) combinations += std::log2(static_cast<double>(problem_.extents[t.coordinate]));
+          if (!placed(t.coordinate)) combinations += std::log2(static_cast<double>(problem_.extents[t.coordinate]));
         if (best == none || combinations < least) least = combinations, best = r;
       }
       done[best] = 1;
-      std::vector<std::size_t> reads;
-      for (const auto& t : rules_[best].terms) reads.push_back(t.coordinate);
-      std::sort(reads.begin(), reads.end(), [&](std::size_t a, std::size_t b) {
-        return problem_.extents[a] != problem_.extents[b] ? problem_.extents[a] < problem_.extents[b] : a < b;
-      });
-      for (const auto c : reads) place(c);
+      for (;;) {
+        std::size_t next = none;
+        for (const auto& t : rules_[best].terms)
+          if (!placed(t.coordinate) && (next == none || has_fewer(t.coordinate, next))) next = t.coordinate;
+        if (next == none) break;
+        place(next);
+      }
     }
-    for (const auto c : members) place(c);
-    level_of_.assign(problem_.extents.size(), none);
-    for (std::size_t k = 0; k < order_.size(); ++k) level_of_[order_[k]] = k;
+    for (const auto c : members)
+      if (!placed(c)) place(c);
+  }
+
+  [[nodiscard]] bool placed(std::size_t c) const noexcept { return level_of_[c] != none; }
+  [[nodiscard]] bool has_fewer(std::size_t a, std::size_t b) const noexcept {
+    return problem_.extents[a] != problem_.extents[b] ? problem_.extents[a] < problem_.extents[b] : a < b;
+  }
+  /// With all of its tile axis.
+  void place(std::size_t c) {
+    const auto t = tile_of_[c];
+    std::size_t first = c;
+    std::size_t last = c;
+    while (t != none && first > 0 && tile_of_[first - 1] == t) --first;
+    while (t != none && last + 1 < tile_of_.size() && tile_of_[last + 1] == t) ++last;
+    for (std::size_t i = last + 1; i-- > first;) {
+      level_of_[i] = order_.size();
+      order_.push_back(i);
+    }
   }
 
   [[nodiscard]] bool innermost(std::size_t c) const noexcept {
@@ -537,17 +598,10 @@ class decision_diagram::conjunction {
     return 2 * level_of_[t.coordinate] + (t.inclusive && !innermost(t.coordinate) ? 1 : 0);
   }
 
-  /// Of a rule, ascending, each once.
-  [[nodiscard]] std::vector<variable> variables_of(const diagram_rule& r) const {
-    std::vector<variable> v;
-    for (const auto& t : r.terms) v.push_back(variable_of(t));
-    std::sort(v.begin(), v.end());
-    v.erase(std::unique(v.begin(), v.end()), v.end());
-    return v;
-  }
-
   [[nodiscard]] bool within(std::size_t r, std::size_t s) const {
-    return std::includes(variables_[s].begin(), variables_[s].end(), variables_[r].begin(), variables_[r].end());
+    for (const auto v : variables_[r])
+      if (!has(variables_[s], v)) return false;
+    return true;
   }
   /// Whether no other rule reads all that rule r reads; of rules that read the same, the last.
   [[nodiscard]] bool largest(std::size_t r) const {
@@ -559,8 +613,8 @@ class decision_diagram::conjunction {
   // --- a rule's own diagram ---
 
   struct condition {
-    const diagram_rule* rule;
-    std::vector<int> arguments;
+    const diagram_rule* rule = nullptr;
+    std::vector<int> arguments = {};
     std::vector<std::size_t> last_slots = {};  ///< those of the variable that is read last
   };
   struct column {
@@ -577,8 +631,7 @@ class decision_diagram::conjunction {
   [[nodiscard]] bool tabulate(std::size_t r, automaton& a) {
     a.rule = r;
     a.variables = variables_[r];
-    columns_.assign(a.variables.size(), column{});
-    conditions_.clear();
+    columns_ = std::vector<column>(a.variables.size());
     bool prunes = false;
     double all = 1;
     for (std::size_t i = 0; i < a.variables.size(); ++i) {
@@ -587,8 +640,8 @@ class decision_diagram::conjunction {
       here.extent = problem_.extents[c];
       here.tile = tile_of_[c];
       here.inclusive = a.variables[i] % 2 == 1;
-      here.allowed.resize(static_cast<std::size_t>(here.extent));
-      here.edges.resize(static_cast<std::size_t>(here.extent));
+      here.allowed = std::vector<char>(static_cast<std::size_t>(here.extent));
+      here.edges = std::vector<node_store::edge>(static_cast<std::size_t>(here.extent));
       prunes = prunes || (i > 0 && here.tile != none && here.tile == columns_[i - 1].tile);
       all *= here.extent;
     }
@@ -596,21 +649,22 @@ class decision_diagram::conjunction {
       if (!within(s, r)) continue;
       prunes = prunes || s != r;
       const auto& rule = rules_[s];
-      const auto slots = 1 + *std::max_element(rule.slots.begin(), rule.slots.end());
-      condition next{&rule, std::vector<int>(slots, 0)};
+      std::size_t slots = 0;
+      for (const auto slot : rule.slots) slots = std::max(slots, slot + 1);
+      condition& next = conditions_[s];
+      next.rule = &rule;
+      next.arguments = std::vector<int>(slots, 0);
+      next.last_slots.clear();
       std::size_t last = 0;
       for (std::size_t t = 0; t < rule.terms.size(); ++t) {
         const auto at = static_cast<std::size_t>(
             std::lower_bound(a.variables.begin(), a.variables.end(), variable_of(rule.terms[t])) - a.variables.begin());
-        columns_[at].writes.emplace_back(conditions_.size(), rule.slots[t]);
+        columns_[at].writes.push_back({s, rule.slots[t]});
         if (at > last) next.last_slots.clear();
-        auto& slots_here = next.last_slots;
-        if (at >= last && std::find(slots_here.begin(), slots_here.end(), rule.slots[t]) == slots_here.end())
-          slots_here.push_back(rule.slots[t]);
+        if (at >= last && !has(next.last_slots, rule.slots[t])) next.last_slots.push_back(rule.slots[t]);
         last = std::max(last, at);
       }
-      columns_[last].due.push_back(conditions_.size());
-      conditions_.push_back(std::move(next));
+      columns_[last].due.push_back(s);
     }
     if (work_ != 0 && !prunes && all > static_cast<double>(work_)) return false;
     steps_ = 0;
@@ -675,23 +729,24 @@ class decision_diagram::conjunction {
   // --- all together ---
 
   struct level {
-    std::vector<std::pair<std::size_t, bool>> steps;  ///< automata that read here; true: the product
-    std::vector<std::size_t> open;                    ///< automata begun above and not at their end: part of the key
-    bool tile_open = false;                           ///< a tile axis begun above goes on here
+    std::vector<std::size_t> steps;         ///< automata that read here: 2 * its index, + 1 if it reads the product
+    std::vector<std::size_t> open;          ///< automata begun above and not at their end: part of the key
+    bool tile_open = false;                 ///< a tile axis begun above goes on here
+    word_map known{};                       ///< key -> node
+    std::vector<std::uint32_t> before{};    ///< where the automata of the steps stood
+    std::vector<node_store::edge> edges{};  ///< of the node being made
   };
 
   [[nodiscard]] bool conjoin(decision_diagram& d) {
-    levels_.assign(order_.size(), level{});
+    levels_ = std::vector<level>(order_.size());
     nodes_.clear();
     for (std::size_t i = 0; i < automata_.size(); ++i) {
       const auto& a = automata_[i];
       nodes_.push_back(a.root);
       if (a.root == dead) return d.root_ = dead, true;
-      for (const auto v : a.variables) levels_[v / 2].steps.emplace_back(i, v % 2 == 1);
+      for (const auto v : a.variables) levels_[v / 2].steps.push_back(2 * i + v % 2);
       for (std::size_t k = a.variables.front() / 2 + 1; k <= a.variables.back() / 2; ++k) levels_[k].open.push_back(i);
     }
-    maps_.clear();
-    saved_.clear();
     std::size_t longest = 0;
     for (std::size_t k = 0; k < order_.size(); ++k) {
       auto& here = levels_[k];
@@ -699,11 +754,10 @@ class decision_diagram::conjunction {
       here.tile_open = k > 0 && t != none && tile_of_[order_[k - 1]] == t;
       const auto words = here.open.size() + (here.tile_open ? 1 : 0);
       longest = std::max(longest, words);
-      maps_.emplace_back(words);
-      saved_.emplace_back(here.steps.size());
+      here.known = word_map(words);
+      here.before = std::vector<std::uint32_t>(here.steps.size());
     }
-    key_.resize(longest);
-    pool_.resize(std::max(pool_.size(), order_.size()));
+    key_ = std::vector<std::uint32_t>(longest);
     steps_ = 0;
     gave_up_ = false;
     limited_ = work_ != 0 && !automata_.empty();
@@ -713,48 +767,47 @@ class decision_diagram::conjunction {
 
   std::uint32_t descend(node_store& store, std::size_t k, int state) {
     if (k == order_.size()) return 0;
-    const level& here = levels_[k];
+    level& here = levels_[k];  // the recursion is at most once in each
     std::size_t words = 0;
     for (const auto a : here.open) key_[words++] = nodes_[a];
     if (here.tile_open)
       key_[words++] = static_cast<std::uint32_t>(state);
     else
       state = 0;
-    const auto [at, known] = maps_[k].find_or_add(key_.data());
-    if (known) return maps_[k][at];
-    auto& edges = pool_[k];
-    edges.clear();
+    const auto [at, known] = here.known.find_or_add(key_.data());
+    if (known) return here.known[at];
+    here.edges.clear();
     const int extent = problem_.extents[order_[k]];
     if (limited_ && (steps_ += static_cast<std::size_t>(extent)) > work_) gave_up_ = true;
     const auto tile = tile_of_[order_[k]];
     const product_table* const table = tile == none ? nullptr : &tables_[tile];
-    auto& before = saved_[k];
-    for (std::size_t i = 0; i < here.steps.size(); ++i) before[i] = nodes_[here.steps[i].first];
+    for (std::size_t i = 0; i < here.steps.size(); ++i) here.before[i] = nodes_[here.steps[i] / 2];
     for (int v = 0; v < extent && !gave_up_; ++v) {
       int next = v;
       if (table != nullptr)
         next = table->next[static_cast<std::size_t>(state) * table->n + static_cast<std::size_t>(v)];
       if (next < 0) continue;
-      for (std::size_t i = 0; i < here.steps.size(); ++i) nodes_[here.steps[i].first] = before[i];
+      for (std::size_t i = 0; i < here.steps.size(); ++i) nodes_[here.steps[i] / 2] = here.before[i];
       bool alive = true;
-      for (const auto& [a, product] : here.steps) {
-        nodes_[a] = automata_[a].store.child(nodes_[a], product ? next : v);
-        if (nodes_[a] == dead) {
-          alive = false;
-          break;
-        }
+      for (std::size_t i = 0; i < here.steps.size() && alive; ++i) {
+        const auto a = here.steps[i] / 2;
+        nodes_[a] = automata_[a].store.child(nodes_[a], here.steps[i] % 2 != 0 ? next : v);
+        alive = nodes_[a] != dead;
       }
       if (!alive) continue;
       const std::uint32_t below = descend(store, k + 1, next);
-      if (below != dead) edges.push_back({v, below});
+      if (below != dead) here.edges.push_back({v, below});
     }
-    for (std::size_t i = 0; i < here.steps.size(); ++i) nodes_[here.steps[i].first] = before[i];
-    return maps_[k][at] = gave_up_ ? dead : store.intern(static_cast<std::uint32_t>(k), edges);
+    for (std::size_t i = 0; i < here.steps.size(); ++i) nodes_[here.steps[i] / 2] = here.before[i];
+    return here.known[at] = gave_up_ ? dead : store.intern(static_cast<std::uint32_t>(k), here.edges);
   }
 
-  [[nodiscard]] const automaton& biggest() const {
-    return *std::max_element(automata_.begin(), automata_.end(),
-                             [](const automaton& a, const automaton& b) { return a.store.size() < b.store.size(); });
+  /// The rule whose diagram is the biggest.
+  [[nodiscard]] std::size_t biggest() const {
+    const automaton* most = &automata_.front();
+    for (const auto& a : automata_)
+      if (a.store.size() > most->store.size()) most = &a;
+    return most->rule;
   }
 
   const diagram_problem& problem_;
@@ -767,7 +820,6 @@ class decision_diagram::conjunction {
   std::vector<std::vector<variable>> variables_;  ///< of each rule
   std::vector<automaton> automata_;
 
-  std::vector<std::vector<node_store::edge>> pool_;
   std::size_t steps_ = 0;
   bool gave_up_ = false;
   bool limited_ = false;
@@ -775,8 +827,6 @@ class decision_diagram::conjunction {
   std::vector<condition> conditions_;
   std::vector<level> levels_;
   std::vector<std::uint32_t> nodes_;  ///< where each automaton stands
-  std::vector<std::vector<std::uint32_t>> saved_;
-  std::vector<word_map> maps_;
   std::vector<std::uint32_t> key_;
 };
 
