@@ -14,9 +14,9 @@
 //   model.retract();                                    // before the results of the batch are observed
 //
 // The model. Labels are logarithms of seconds capped at their 75 % quantile (labels.hpp); each coordinate is scaled to
-// [0, 1] (scaled_positions); the correlation of two points is the product over coordinates of (1 + matern52(distance /
-// length)) / 2, which lets every coordinate matter alone and together with others (Duvenaud et al., "Additive Gaussian
-// processes", NIPS 2011); mean and variance are profiled out, lengths and noise chosen by marginal likelihood
+// [0, 1] (scaled_positions), and the space's own features are taken as further coordinates; the correlation of two
+// points is the product over coordinates of (1 + matern52(distance / length)) / 2, which lets every coordinate matter
+// alone and together with others (Duvenaud et al., "Additive Gaussian processes", NIPS 2011); mean and variance are profiled out, lengths and noise chosen by marginal likelihood
 // (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapters 2 and 5). Batches: Ginsbourger et
 // al., "Kriging is well-suited to parallelize optimization", 2010 (the kriging believer); Desautels et al., JMLR 2014.
 //
@@ -60,9 +60,15 @@ namespace tileseek {
 class lattice_process {
  public:
   /// @throws std::invalid_argument  an option out of its range, by name
-  explicit lattice_process(const lattice& space, gaussian_process_options options = {}) : options_(options) {
+  explicit lattice_process(const lattice& space, gaussian_process_options options = {})
+      : options_(options), own_(space, {space.features().begin(), space.features().end()}) {
     detail::validate(options);
     for (const auto& a : space.axes()) add_axis(a);
+    for (std::size_t f = 0; f < own_.size(); ++f) {
+      axes_.emplace_back();
+      for (std::size_t i = 0; i < feature_levels; ++i)
+        axes_.back().positions.push_back(static_cast<double>(i) / (feature_levels - 1));
+    }
     parameters_.lengths.assign(axes_.size(), options.start_length);
     parameters_.noise = options.start_noise;
     group_axes();
@@ -264,6 +270,7 @@ class lattice_process {
 
  private:
   static constexpr double smallest_variance = 1e-6;  // single precision knows no less
+  static constexpr std::size_t feature_levels = 64;  // closer values are equal to the kernel, whose lengths are longer
 
   /// What is known of a candidate. With rows i of its column v: deviation^2 = 1 - sum v_i^2 over i < column, an upper
   /// bound of the variance when column < rows_; labels = sum v_i zy_i and ones = sum v_i z1_i over i < mean_rows.
@@ -338,13 +345,20 @@ class lattice_process {
     }
   }
 
+  /// Which of the positions of axis d the point has: of a coordinate, or of a feature rounded to one of its levels.
+  [[nodiscard]] std::uint16_t level_at(std::size_t d, const point& p) const {
+    if (d < level_.size()) return level_[d][static_cast<std::size_t>(p[d])];
+    const double at = std::clamp(own_(d - level_.size(), p), 0.0, 1.0);
+    return static_cast<std::uint16_t>(std::lround(at * (feature_levels - 1)));
+  }
+
   [[nodiscard]] std::vector<std::uint16_t> levels_of(const point& p) const {
     std::vector<std::uint16_t> out(groups_.size());
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       std::size_t joint = 0;
       for (std::size_t a = groups_[g].axes.size(); a-- > 0;) {
         const std::size_t d = groups_[g].axes[a];
-        joint = joint * axes_[d].positions.size() + level_[d][static_cast<std::size_t>(p[d])];
+        joint = joint * axes_[d].positions.size() + level_at(d, p);
       }
       out[g] = static_cast<std::uint16_t>(joint);
     }
@@ -374,8 +388,7 @@ class lattice_process {
       const std::size_t from = chosen[static_cast<std::size_t>(i)];
       label[i] = of_active[static_cast<Eigen::Index>(from)];
       const point& p = points_[active[from]];
-      for (std::size_t d = 0; d < axes_.size(); ++d)
-        at(i, static_cast<Eigen::Index>(d)) = level_[d][static_cast<std::size_t>(p[d])];
+      for (std::size_t d = 0; d < axes_.size(); ++d) at(i, static_cast<Eigen::Index>(d)) = level_at(d, p);
     }
     parameters_ = detail::sweep(std::move(parameters_), axes_, at, label, Eigen::VectorXd::Ones(n), options_, random);
   }
@@ -645,7 +658,8 @@ class lattice_process {
   };
 
   gaussian_process_options options_;
-  std::vector<detail::kernel_axis> axes_;
+  detail::scaled_features own_;                    ///< the space's own features
+  std::vector<detail::kernel_axis> axes_;          ///< of the coordinates, then of the features
   std::vector<std::vector<std::uint16_t>> level_;  ///< per axis: the level of each index
   std::vector<group> groups_;
   kernel_parameters parameters_;

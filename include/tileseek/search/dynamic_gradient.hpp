@@ -104,10 +104,9 @@ struct dynamic_gradient_options {
   double label_quantile = 0.75;
   /// Where the first descent starts; the nearest feasible point to it is the first one measured.
   std::optional<point> start = std::nullopt;
-  /// Columns for the model; by default those it likes (its static member `features()`, if it has one).
+  /// Columns for the model, beside the space's own features; by default those it likes (its static member `features()`,
+  /// if it has one).
   std::optional<feature_options> columns = std::nullopt;
-  /// Columns of the user's own, such as an estimate of occupancy.
-  std::vector<point_feature> features = {};
 
   /// The published search: 64 random first points, windows of 3, one and two hops and then three, both thresholds 0.6,
   /// five starts, then random restarts; tile sizes move in the view of the paper.
@@ -183,9 +182,7 @@ template <CostModel Model>
 class descent {
  public:
   descent(const lattice& space, const dynamic_gradient_options& options, Model& model)
-      : o_(options),
-        model_(model),
-        known_(space, feature_map(space, options.columns.value_or(columns_for<Model>()), options.features)) {}
+      : o_(options), model_(model), known_(space, feature_map(space, options.columns.value_or(columns_for<Model>()))) {}
 
   [[nodiscard]] training_set& known() noexcept { return known_; }
 

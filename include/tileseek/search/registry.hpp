@@ -197,8 +197,7 @@ void each_strategy(Visit&& visit) {
   visit("droplet", "coordinate descent with growing steps and a test of significance", plain_setup<droplet_options>{},
         [](const auto& s) { return any_strategy(droplet(s.options)); });
   visit("local_search", "variable neighbourhoods or kicks, from the best of a few points",
-        plain_setup<local_search_options>{},
-        [](const auto& s) { return any_strategy(local_search(s.options)); });
+        plain_setup<local_search_options>{}, [](const auto& s) { return any_strategy(local_search(s.options)); });
   visit("evolutionary", "a genetic algorithm", plain_setup<evolutionary_options>{},
         [](const auto& s) { return any_strategy(evolutionary(s.options)); });
   visit("annealing", "simulated annealing", plain_setup<annealing_options>{},
