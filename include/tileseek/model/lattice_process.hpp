@@ -39,7 +39,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -85,8 +84,7 @@ class lattice_process {
   void observe(const point& at, double seconds) {
     if (rows_ > real_rows_)
       throw std::logic_error("lattice_process: observe() while points are pretended; call retract() first");
-    if (!known_.insert(at).second) return;
-    points_.push_back(at);
+    if (!points_.add(at).second) return;
     seconds_.push_back(seconds);
     if (!fitted_) return;
     append(levels_of(at), capped_labels::of(seconds, cap_));
@@ -97,11 +95,14 @@ class lattice_process {
   [[nodiscard]] std::size_t observations() const noexcept { return points_.size(); }
 
   /// Whether the point was observed, or is pretended.
-  [[nodiscard]] bool known(const point& p) const { return known_.contains(p); }
+  [[nodiscard]] bool known(const point& p) const {
+    return points_.find(p) != point_index::none ||
+           std::find(pretended_.begin(), pretended_.end(), p) != pretended_.end();
+  }
 
   /// Whether refit() should be called: never done, the data grew by `options.growth` since, or the matrix is full.
   [[nodiscard]] bool due() const noexcept {
-    if (points_.empty()) return false;
+    if (points_.size() == 0) return false;
     const auto grown = static_cast<double>(fitted_to_) * (1 + options_.growth);
     return !fitted_ || static_cast<double>(points_.size()) >= std::max(grown, static_cast<double>(fitted_to_) + 1) ||
            real_rows_ >= static_cast<Eigen::Index>(options_.most_active);
@@ -111,7 +112,7 @@ class lattice_process {
   /// matrix. Drops pretended points.
   void refit(rng& random) {
     retract();
-    if (points_.empty()) return;
+    if (points_.size() == 0) return;
     const capped_labels labels = label(seconds_);
     const bool same_labels = fitted_ && labels.cap == cap_;
     cap_ = labels.cap;
@@ -169,7 +170,7 @@ class lattice_process {
     for (;;) {
       const auto best = search(kappa);
       if (!best) return std::nullopt;
-      if (!known_.contains(candidates_[*best])) return best;
+      if (!known(candidates_[*best])) return best;
       state_[*best].taken = true;
       taken_.push_back(*best);
     }
@@ -178,7 +179,7 @@ class lattice_process {
   /// Acts as if the point had been measured and had given exactly what is expected there: its surroundings lose their
   /// uncertainty, and the mean stays. For the second and later points of a batch, and for points still being measured.
   void pretend(const point& p) {
-    if (!known_.insert(p).second) return;
+    if (known(p)) return;
     pretended_.push_back(p);
     if (!fitted_) return;
     append(levels_of(p), std::nullopt);
@@ -187,9 +188,8 @@ class lattice_process {
   /// Forgets all that was pretended.
   void retract() {
     if (pretended_.empty()) return;
-    for (const auto& p : pretended_) known_.erase(p);
     pretended_.clear();
-    for (const std::size_t c : taken_) state_[c].taken = known_.contains(candidates_[c]);
+    for (const std::size_t c : taken_) state_[c].taken = known(candidates_[c]);
     std::erase_if(taken_, [&](std::size_t c) { return !state_[c].taken; });
     if (rows_ == real_rows_) return;
     for (std::size_t c = 0; c < state_.size(); ++c) {
@@ -664,9 +664,8 @@ class lattice_process {
   std::vector<group> groups_;
   kernel_parameters parameters_;
 
-  std::vector<point> points_;
+  point_index points_;
   std::vector<double> seconds_;
-  std::unordered_set<point, point_hash> known_;  ///< observed or pretended
   std::vector<point> pretended_;
   std::size_t fitted_to_ = 0;
   bool fitted_ = false;

@@ -7,7 +7,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -188,9 +187,9 @@ class scaled_space {
       if (auto p = space.unrank(r); p && !memory.knows(*p)) out.push_back(std::move(*p));
     return out;
   }
-  std::unordered_set<point, point_hash> drawn;
+  point_index drawn;
   for (std::size_t i = 0; i < count; ++i)
-    if (point p = space.sample(random); !memory.knows(p) && drawn.insert(p).second) out.push_back(std::move(p));
+    if (point p = space.sample(random); !memory.knows(p) && drawn.add(p).second) out.push_back(std::move(p));
   return out;
 }
 
