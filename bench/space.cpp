@@ -15,6 +15,8 @@
 
 #include <tileseek/space.hpp>
 
+#include "../tests/space/known_spaces.hpp"
+
 namespace {
 
 std::size_t held = 0;
@@ -51,74 +53,6 @@ using tileseek::point;
 using tileseek::rng;
 using tileseek::space;
 using tileseek::tile_view;
-
-struct dedispersion {
-  int block_size_x = 16, block_size_y = 32, block_size_z = 1, tile_size_x = 1, tile_size_y = 1, tile_stride_x = 0,
-      tile_stride_y = 0, loop_unroll_factor_channel = 0;
-};
-
-auto make_dedispersion() {
-  using d = dedispersion;
-  return space<d>{}
-      .add("block_size_x", &d::block_size_x, tileseek::powers_of_two(1, 32))
-      .add("block_size_y", &d::block_size_y, tileseek::range(32, 256, 8))
-      .add("block_size_z", &d::block_size_z, {1})
-      .add("tile_size_x", &d::tile_size_x, tileseek::range(1, 4))
-      .add("tile_size_y", &d::tile_size_y, tileseek::range(1, 8))
-      .add("tile_stride_x", &d::tile_stride_x, {0, 1})
-      .add("tile_stride_y", &d::tile_stride_y, {0, 1})
-      .add("loop_unroll_factor_channel", &d::loop_unroll_factor_channel, {0})
-      .where(
-          "32 to 1024 threads", [](int x, int y) { return 32 <= x * y && x * y <= 1024; }, &d::block_size_x,
-          &d::block_size_y)
-      .where(
-          "a stride needs a tile in x", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_x,
-          &d::tile_stride_x)
-      .where(
-          "a stride needs a tile in y", [](int t, int s) { return t > 1 || s == 0; }, &d::tile_size_y,
-          &d::tile_stride_y);
-}
-
-struct hotspot {
-  int block_size_x = 256, block_size_y = 1, tile_size_x = 1, tile_size_y = 1, temporal_tiling_factor = 2,
-      loop_unroll_factor_t = 2, sh_power = 1, blocks_per_sm = 0;
-};
-
-auto make_hotspot() {
-  using h = hotspot;
-  std::vector<int> widths{1, 2, 4, 8, 16};
-  for (int w = 32; w <= 1024; w += 32) widths.push_back(w);
-  return space<h>{}
-      .add("block_size_x", &h::block_size_x, tileseek::values(widths))
-      .add("block_size_y", &h::block_size_y, tileseek::powers_of_two(1, 32))
-      .add("tile_size_x", &h::tile_size_x, tileseek::range(1, 10))
-      .add("tile_size_y", &h::tile_size_y, tileseek::range(1, 10))
-      .add("temporal_tiling_factor", &h::temporal_tiling_factor, tileseek::range(1, 10))
-      .add("loop_unroll_factor_t", &h::loop_unroll_factor_t, tileseek::range(1, 10))
-      .add("sh_power", &h::sh_power, {0, 1})
-      .add("blocks_per_sm", &h::blocks_per_sm, tileseek::range(0, 4))
-      .where(
-          "at least a warp", [](int x, int y) { return x * y >= 32; }, &h::block_size_x, &h::block_size_y)
-      .where(
-          "at most 1024 threads", [](int x, int y) { return x * y <= 1024; }, &h::block_size_x, &h::block_size_y)
-      .where(
-          "unrolling divides the time tile", [](int t, int u) { return t % u == 0; }, &h::temporal_tiling_factor,
-          &h::loop_unroll_factor_t)
-      .where(
-          "shared memory of a block",
-          [](int bx, int tx, int t, int by, int ty, int s) {
-            return (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 <= 49152;
-          },
-          &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y, &h::tile_size_y,
-          &h::sh_power)
-      .where(
-          "shared memory of a multiprocessor",
-          [](int b, int bx, int tx, int t, int by, int ty, int s) {
-            return b == 0 || (bx * tx + t * 2) * (by * ty + t * 2) * (2 + s) * 4 * b <= 102400;
-          },
-          &h::blocks_per_sm, &h::block_size_x, &h::tile_size_x, &h::temporal_tiling_factor, &h::block_size_y,
-          &h::tile_size_y, &h::sh_power);
-}
 
 struct seven_tiles {
   std::array<int, 4> a{}, b{}, c{}, d{}, e{}, f{}, g{};
@@ -296,26 +230,26 @@ void nearest(benchmark::State& state) {
 constexpr auto ms = benchmark::kMillisecond;
 constexpr auto us = benchmark::kMicrosecond;
 
-BENCHMARK(construct<make_dedispersion>)->Unit(ms);
-BENCHMARK(construct<make_hotspot>)->Unit(ms);
+BENCHMARK(construct<dedispersion_space>)->Unit(ms);
+BENCHMARK(construct<full_hotspot_space>)->Unit(ms);
 BENCHMARK(construct<make_seven_tiles>)->Unit(ms);
 BENCHMARK(construct<make_conv2d>)->Unit(ms);
 BENCHMARK(construct<make_conv2d_by_arrays>)->Unit(ms);
-BENCHMARK(sample<make_dedispersion>);
-BENCHMARK(sample<make_hotspot>);
+BENCHMARK(sample<dedispersion_space>);
+BENCHMARK(sample<full_hotspot_space>);
 BENCHMARK(sample<make_seven_tiles>);
 BENCHMARK(sample<make_conv2d>);
 BENCHMARK(sample<make_conv2d_by_arrays>);
-BENCHMARK(rank_and_unrank<make_hotspot>);
+BENCHMARK(rank_and_unrank<full_hotspot_space>);
 BENCHMARK(rank_and_unrank<make_conv2d>);
-BENCHMARK(feasible<make_hotspot>);
+BENCHMARK(feasible<full_hotspot_space>);
 BENCHMARK(feasible<make_conv2d>);
-BENCHMARK(move<make_hotspot>);
+BENCHMARK(move<full_hotspot_space>);
 BENCHMARK(move<make_conv2d>);
-BENCHMARK(neighbours<make_hotspot>)->Arg(1)->Arg(2)->Unit(us);
+BENCHMARK(neighbours<full_hotspot_space>)->Arg(1)->Arg(2)->Unit(us);
 BENCHMARK(neighbours<make_conv2d>)->Arg(1)->Arg(2)->Unit(us);
 BENCHMARK(neighbours<make_conv2d, tile_view::inclusive>)->Arg(1)->Arg(2)->Unit(us);
-BENCHMARK(nearest<make_hotspot>)->Unit(us);
+BENCHMARK(nearest<full_hotspot_space>)->Unit(us);
 BENCHMARK(nearest<make_conv2d>)->Unit(us);
 BENCHMARK(nearest<make_conv2d_by_arrays>)->Unit(us);
 
