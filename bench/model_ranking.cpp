@@ -31,6 +31,7 @@
 #include <tileseek/model/features.hpp>
 #include <tileseek/model/gaussian_process.hpp>
 #include <tileseek/model/labels.hpp>
+#include <tileseek/model/level_ridge.hpp>
 #include <tileseek/model/pretrained.hpp>
 #include <tileseek/model/ridge.hpp>
 
@@ -284,6 +285,8 @@ int main(int argc, char** argv) {
          return fit_and_predict(tileseek::ridge({.quadratic = false}), d, s);
        }},
       {"ridge", plain, [](const data& d, score& s, std::uint64_t) { return fit_and_predict(tileseek::ridge(), d, s); }},
+      {"ridge with levels", plain,
+       [](const data& d, score& s, std::uint64_t) { return fit_and_predict(tileseek::level_ridge(), d, s); }},
       {"Gaussian process", plain,
        [](const data& d, score& s, std::uint64_t seed) {
          return fit_and_predict(tileseek::gaussian_process({.seed = seed}), d, s);

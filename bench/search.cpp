@@ -1,10 +1,16 @@
-// What a strategy costs a point: ask and tell on the hotspot space, without measuring anything.
+// What a strategy costs a point: ask and tell, without measuring anything.
 #include <tileseek/search.hpp>
+#include <tileseek/search/bayesian.hpp>
+#include <tileseek/search/dynamic_gradient.hpp>
 #include <tileseek/space.hpp>
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -82,6 +88,54 @@ void ask_and_tell(benchmark::State& state) {
       benchmark::Counter(static_cast<double>(done), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
+/// 18,000 configurations, the size of a large recorded convolution.
+const tileseek::lattice& middling_space() {
+  static const auto space = [] {
+    tileseek::space<tileseek::configuration> s;
+    for (const auto& [name, values] : {std::pair{"bm", 5}, {"bn", 6}, {"bk", 4}, {"tm", 5}, {"tn", 5}, {"unroll", 6}})
+      s.add(name, tileseek::range(1, values));
+    return s;
+  }();
+  return space.lattice();
+}
+
+/// With a model: what a proposal costs around 400 observations, its share of the refits included. Points are asked one
+/// by one; those up to 350 and what the caller does are not timed.
+template <class Strategy>
+void propose_at_400(benchmark::State& state) {
+  const auto& space = middling_space();
+  std::uint64_t seed = 0;
+  std::size_t done = 0;
+  double longest = 0;
+  for (auto _ : state) {
+    Strategy strategy;
+    tileseek::rng random(++seed);
+    double seconds = 0;
+    for (std::size_t n = 0; n < 450; ++n) {
+      const auto begin = std::chrono::steady_clock::now();
+      const auto asked = strategy.ask(space, random, 1);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      if (asked.empty()) break;
+      // A little noise, so that the model has something to be unsure of.
+      const tileseek::trial told[] = {
+          {asked[0], {tileseek::status::ok, {cost(space, asked[0]) * (1 + 0.02 * random.uniform())}, {}}}};
+      const auto again = std::chrono::steady_clock::now();
+      strategy.tell(space, told);
+      const std::chrono::duration<double> more = std::chrono::steady_clock::now() - again;
+      if (n < 350) continue;
+      seconds += (took + more).count();
+      longest = std::max(longest, (took + more).count());
+      ++done;
+    }
+    state.SetIterationTime(seconds);
+  }
+  state.counters["time/point"] =
+      benchmark::Counter(static_cast<double>(done), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["longest"] = longest;
+}
+
+BENCHMARK(propose_at_400<tileseek::bayesian>)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
+BENCHMARK(propose_at_400<tileseek::dynamic_gradient<>>)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 BENCHMARK(ask_and_tell<tileseek::random>)->Unit(benchmark::kMillisecond);
 BENCHMARK(ask_and_tell<tileseek::droplet>)->Unit(benchmark::kMillisecond);
 BENCHMARK(ask_and_tell<tileseek::evolutionary>)->Unit(benchmark::kMillisecond);

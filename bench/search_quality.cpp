@@ -76,6 +76,12 @@ std::vector<contestant> all_contestants(std::size_t model_trials) {
       {"dynamic_gradient, published", "dynamic_gradient", {"form=published"}},
       {"dynamic_gradient", "dynamic_gradient", {}},
       {"dynamic_gradient, batch 8", "dynamic_gradient", {}, 8},
+      {"dynamic_gradient, ridge", "dynamic_gradient", {"model=ridge"}},
+      {"dynamic_gradient, boosted trees", "dynamic_gradient", {"model=boosted_trees"}, 1, model_trials},
+      {"dynamic_gradient, Gaussian process", "dynamic_gradient", {"model=gaussian_process"}, 1, model_trials},
+      {"guided_evolution, ridge", "guided_evolution", {"model=ridge"}},
+      {"guided_evolution, level ridge", "guided_evolution", {"model=level_ridge"}},
+      {"guided_evolution, Gaussian process", "guided_evolution", {"model=gaussian_process"}, 1, model_trials},
       {"bayesian", "bayesian", {}, 1, model_trials},
       {"bayesian, pool", "bayesian", {"list_up_to=1"}, 1, model_trials},
       {"bayesian, batch 8", "bayesian", {}, 8, model_trials},
@@ -286,7 +292,8 @@ void plot(const std::vector<row>& rows, const std::string& file) {
     if (r.who.label.find(',') == std::string::npos || r.who.label == "dynamic_gradient, published") drawn.push_back(&r);
   std::string lines;
   for (const row* r : drawn)
-    lines += std::string(lines.empty() ? "" : ", ") + "'-' with lines linewidth 2 title '" + r->who.label + "' noenhanced";
+    lines +=
+        std::string(lines.empty() ? "" : ", ") + "'-' with lines linewidth 2 title '" + r->who.label + "' noenhanced";
   script += lines + '\n';
   for (const row* of : drawn) {
     const row& r = *of;
@@ -357,6 +364,7 @@ int main(int argc, char** argv) {
   std::string plot_file;
   std::vector<std::string> only_strategies;
   std::vector<std::string> only_spaces;
+  std::vector<std::string> not_spaces;
   std::size_t seeds = 50;
   std::size_t model_trials = 400;
   std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
@@ -364,27 +372,33 @@ int main(int argc, char** argv) {
   const CLI::Range some(std::size_t{1}, std::size_t{1'000'000});
   app.add_option("--spaces", folder, "folder of recordings, *.csv or *.csv.xz")->required();
   app.add_option("--seeds", seeds, "runs of each strategy on each space")->check(some)->capture_default_str();
-  app.add_option("--bayesian-trials", model_trials, "evaluations a run of bayesian; of the others 1500")
+  app.add_option("--model-trials", model_trials,
+                 "evaluations a run with a Gaussian process or boosted trees; of others 1500")
       ->check(some)
       ->capture_default_str();
   app.add_option("--threads", threads, "runs at a time")->check(some)->capture_default_str();
   app.add_option("--only", only_strategies, "strategies whose label contains this; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--on", only_spaces, "spaces whose name contains this; may be repeated")->allow_extra_args(false);
+  app.add_option("--not-on", not_spaces, "but not spaces whose name contains this; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--markdown", markdown_file, "file for the tables, beside standard output");
   app.add_option("--json", json_file, "file for the figures");
   app.add_option("--plot", plot_file, "file for the curves, .svg; needs gnuplot");
   CLI11_PARSE(app, argc, argv);
 
   try {
-    const auto wanted = [](const std::vector<std::string>& parts, const std::string& name) {
-      return parts.empty() ||
-             std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return name.find(p) != std::string::npos; });
+    const auto has_part = [](const std::string& name, const std::vector<std::string>& parts) {
+      return std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return name.find(p) != std::string::npos; });
+    };
+    const auto wanted = [&](const std::vector<std::string>& parts, const std::string& name) {
+      return parts.empty() || has_part(name, parts);
     };
     std::vector<std::string> files;
     for (const auto& f : std::filesystem::directory_iterator(folder)) {
       const std::string path = f.path().string();
-      if ((path.ends_with(".csv") || path.ends_with(".csv.xz")) && wanted(only_spaces, recording_name(path)))
+      if ((path.ends_with(".csv") || path.ends_with(".csv.xz")) && wanted(only_spaces, recording_name(path)) &&
+          !has_part(recording_name(path), not_spaces))
         files.push_back(path);
     }
     std::sort(files.begin(), files.end());

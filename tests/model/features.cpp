@@ -89,10 +89,11 @@ TEST_CASE("the columns of each set") {
 }
 
 TEST_CASE("many points are rows of single ones, in order") {
-  const lattice space = mixed();
+  const lattice space =
+      mixed().with_features({{"sum", [](const point& p) { return static_cast<double>(p[0] + p[1]); }}});
   for (const auto& options :
        {feature_options{}, feature_options::for_trees(), feature_options{true, true, true, true, true, true}}) {
-    const feature_map map(space, options, {{"sum", [](const point& p) { return static_cast<double>(p[0] + p[1]); }}});
+    const feature_map map(space, options);
     tileseek::rng random(1);
     std::vector<point> points;
     for (int i = 0; i < 20; ++i) points.push_back(space.sample(random));
@@ -110,11 +111,11 @@ TEST_CASE("many points are rows of single ones, in order") {
 TEST_CASE("features of one's own are scaled to [0, 1], by logarithm when they spread") {
   std::vector<double> values;
   for (int i = 0; i < 9; ++i) values.push_back(i);
-  const lattice space({{"a", values}}, {}, {});
-  const feature_map map(space, only(&feature_options::pairs),
-                        {{"bytes", [](const point& p) { return std::exp2(p[0]); }},
-                         {"linear", [](const point& p) { return 10.0 + p[0]; }},
-                         {"constant", [](const point&) { return 3.0; }}});
+  const auto space = lattice({{"a", values}}, {}, {})
+                         .with_features({{"bytes", [](const point& p) { return std::exp2(p[0]); }},
+                                         {"linear", [](const point& p) { return 10.0 + p[0]; }},
+                                         {"constant", [](const point&) { return 3.0; }}});
+  const feature_map map(space, only(&feature_options::pairs));
   CHECK(map.names() == std::vector<std::string>{"bytes", "linear", "constant"});
   for (int i = 0; i < 9; ++i) {
     const Eigen::VectorXd row = map.encode({i});
@@ -125,10 +126,10 @@ TEST_CASE("features of one's own are scaled to [0, 1], by logarithm when they sp
 }
 
 TEST_CASE("a feature that is no number is refused by name") {
-  const lattice space({{"a", {1, 2}}}, {}, {});
-  const auto broken = [&] {
-    (void)feature_map(space, {}, {{"occupancy", [](const point& p) { return p[0] == 1 ? std::nan("") : 1.0; }}});
-  };
+  const auto space = lattice({{"a", {1, 2}}}, {}, {}).with_features({{"occupancy", [](const point& p) {
+                                                                        return p[0] == 1 ? std::nan("") : 1.0;
+                                                                      }}});
+  const auto broken = [&] { (void)feature_map(space); };
   CHECK_THROWS_WITH_AS(broken(), doctest::Contains("occupancy"), std::invalid_argument);
 }
 

@@ -61,8 +61,8 @@ TEST_CASE_TEMPLATE("before new samples it predicts the older ones; one new sampl
   CHECK(model.predict(test.x) == older.predict(test.x));
 }
 
-TEST_CASE_TEMPLATE("older samples help while new ones are few, and do not harm when they tell another story", Model, ridge,
-                   boosted_trees) {
+TEST_CASE_TEMPLATE("older samples help while new ones are few, and do not harm when they tell another story", Model,
+                   ridge, boosted_trees) {
   const samples test = cliffs(300, 4);
   const auto older = fitted<Model>(cliffs(400, 3));
   double with_older = 0;

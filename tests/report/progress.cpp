@@ -46,6 +46,9 @@ TEST_CASE("progress as a line: trials, best, rate, elapsed, time to go") {
   CHECK(to_string(p).ends_with("40 s elapsed  1:00 to go"));
   p.seconds = 101;
   CHECK(to_string(p).ends_with("1:41 elapsed"));
+  p.trials = 100;  // the last trial leaves nothing to wait for, whatever the clock would still allow
+  p.second_limit = 200;
+  CHECK(to_string(p).ends_with("1:41 elapsed"));
 }
 
 TEST_CASE("progress without a limit, without a best, and all from the log") {

@@ -39,6 +39,9 @@ TEST_CASE("its name is the strategy's, or the one given") {
   CHECK_EQ(any_strategy(droplet{}).name(), "droplet");
   CHECK_EQ(any_strategy(tileseek::random{}, "baseline").name(), "baseline");
   CHECK_EQ(any_strategy(nameless{}).name(), "unnamed");
+  any_strategy renamed = droplet{};
+  renamed.rename("droplet from a log");
+  CHECK_EQ(renamed.name(), "droplet from a log");
   any_strategy inner = droplet{};
   CHECK_EQ(any_strategy(std::move(inner)).name(), "droplet");
 }

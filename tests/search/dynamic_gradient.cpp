@@ -83,7 +83,7 @@ TEST_CASE(
   for (const std::size_t batch : {std::size_t{1}, std::size_t{5}, std::size_t{64}})
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       dynamic_gradient<> search;
-      const double best = run(search, space, bowl, 120 + 4 * batch, batch, seed).best;
+      const double best = run(search, space, bowl, 180 + 4 * batch, batch, seed).best;
       CHECK(best <= 1.1);
       missed += best > 1;
       dynamic_gradient<> published(dynamic_gradient_options::published());

@@ -79,7 +79,7 @@ std::vector<int> turns(explore_then<explorer, exploiter>& s, std::size_t n, std:
 
 TEST_CASE("it explores, exploits the best, and explores again") {
   std::vector<int> starts;
-  explore_then<explorer, exploiter> s({}, {&starts}, {.explore = 8, .explore_again = 2});
+  explore_then<explorer, exploiter> s({}, {&starts}, {.explore = 8, .explore_again = 2, .best = 1});
   CHECK_EQ(turns(s, 18), std::vector<int>{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0});
   CHECK_EQ(starts, std::vector<int>{5, 8});  // then 8 and 9 are explored, of which 8 is better
 }
@@ -95,7 +95,7 @@ TEST_CASE("an exploitation without progress is given up") {
   std::vector<int> starts;
   exploiter endless{&starts};
   endless.length = 1000;
-  explore_then<explorer, exploiter> s({}, endless, {.explore = 2, .explore_again = 1, .patience = 5});
+  explore_then<explorer, exploiter> s({}, endless, {.explore = 2, .explore_again = 1, .best = 1, .patience = 5});
   CHECK_EQ(turns(s, 14), std::vector<int>{0, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0});
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("when the explorer ends, what it found is still exploited") {
   std::vector<int> starts;
   explorer brief;
   brief.last = 3;
-  explore_then<explorer, exploiter> s(brief, {&starts}, {.explore = 8});
+  explore_then<explorer, exploiter> s(brief, {&starts}, {.explore = 8, .best = 1});
   CHECK_EQ(turns(s, 100), std::vector<int>{0, 0, 0, 1, 1, 1});
   CHECK_EQ(starts, std::vector<int>{2});
 }

@@ -76,6 +76,14 @@ TEST_CASE("every option takes its own default, and the search stays the same") {
   }
 }
 
+TEST_CASE("a strategy's name tells the options that are not the defaults") {
+  CHECK(tileseek::make_strategy("droplet", {"explore=12"}).name() == "droplet");
+  CHECK(tileseek::make_strategy("droplet", {"restart=false", "explore=0"}).name() ==
+        "droplet(explore=0, restart=false)");
+  CHECK(tileseek::make_strategy("dynamic_gradient", {"form=published", "model=ridge"}).name().find("model=ridge") !=
+        std::string::npos);
+}
+
 TEST_CASE("options change the search; published forms and models can be chosen") {
   const auto space = box();
   tileseek::rng random(1);
@@ -111,5 +119,5 @@ TEST_CASE("what is wrong is said, with what there is") {
         "dynamic_gradient: option third_hop is 'maybe'; give true|false");
   CHECK(error_of("bayesian", {"kappa"}) == "bayesian: option 'kappa' is not of the form key=value");
   CHECK(error_of("bayesian", {"=3"}) == "bayesian: option '=3' is not of the form key=value");
-  CHECK(error_of("explore_then", {"exploiter=annealing"}).find("patience") != std::string::npos);
+  CHECK(error_of("explore_then", {"exploiter=annealing", "patience=0"}).find("patience") != std::string::npos);
 }

@@ -254,6 +254,58 @@ TEST_CASE("a rule over the whole configuration sees all parameters, also later o
   CHECK(s.counted());
 }
 
+TEST_CASE("features are numbers of the members they name, of a tile axis, or of the whole configuration") {
+  struct blocking {
+    int threads = 1;
+    std::array<int, 3> tile{};
+  };
+  space<blocking> s;
+  s.add("threads", &blocking::threads, {32, 64, 128})
+      .tile("tile", &blocking::tile, 12)
+      .feature(
+          "warps", [](int threads) { return threads / 32; }, &blocking::threads)
+      .feature(
+          "work", [](int threads, std::array<int, 3> t) { return threads * t[1] * t[2]; }, &blocking::threads,
+          &blocking::tile)
+      .feature(
+          "inner", [](int size) { return size; }, tileseek::inclusive(&blocking::tile, 1))
+      .feature("all", [](const blocking& b) { return b.threads + 0.5 * b.tile[0]; })
+      .where(
+          "rules may come later", [](int threads) { return threads > 32; }, &blocking::threads);
+  const auto features = s.lattice().features();
+  REQUIRE_EQ(features.size(), 4);
+  CHECK_EQ(features[0].name, "warps");
+  tileseek::rng random(1);
+  for (int i = 0; i < 50; ++i) {
+    const auto p = s.lattice().sample(random);
+    const blocking b = s.at(p);
+    CHECK_EQ(features[0].value(p), b.threads / 32);
+    CHECK_EQ(features[1].value(p), b.threads * b.tile[1] * b.tile[2]);
+    CHECK_EQ(features[2].value(p), b.tile[1] * b.tile[2]);
+    CHECK_EQ(features[3].value(p), b.threads + 0.5 * b.tile[0]);
+  }
+  // A lattice outlives its space, and so do its features.
+  tileseek::lattice kept;
+  {
+    const space<blocking> brief = s;
+    kept = brief.lattice();
+  }
+  const auto p = kept.sample(random);
+  CHECK_EQ(kept.features()[3].value(p), s.lattice().features()[3].value(p));
+
+  space<tileseek::configuration> named;
+  named.add("threads", {32, 64})
+      .feature(
+          "warps", [](int threads) { return threads / 32; }, "threads");
+  CHECK_EQ(named.lattice().features()[0].value({1}), 2);
+
+  CHECK_THROWS_WITH_AS(s.feature("warps", [](const blocking&) { return 1.0; }),
+                       doctest::Contains("feature 'warps' is declared twice"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(named.feature(
+                           "f", [](int x) { return x; }, "block"),
+                       doctest::Contains("feature 'f' reads 'block'"), std::invalid_argument);
+}
+
 TEST_CASE("rules over levels and over arrays of a tile axis are the same rule") {
   using k = kernel;
   const auto base = [] { return space<k>{}.tile("tile", &k::tile, 48).add("a", &k::a, tileseek::range(1, 8)); };

@@ -24,6 +24,7 @@
 #include <tileseek/model/cost_model.hpp>
 #include <tileseek/model/detail/standardise.hpp>
 #include <tileseek/model/detail/text.hpp>
+#include <tileseek/model/features.hpp>
 
 namespace tileseek {
 
@@ -59,6 +60,9 @@ class boosted_trees {
          "more than 0, at most 1");
     need(options.bins >= 2 && options.bins <= 256, "bins", static_cast<double>(options.bins), "2 to 256");
   }
+
+  /// The columns it ranks best with.
+  [[nodiscard]] static constexpr feature_options features() { return feature_options::for_trees(); }
 
   void fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& y) { fit(x, y, Eigen::VectorXd::Ones(y.size())); }
 

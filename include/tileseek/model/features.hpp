@@ -66,11 +66,60 @@ namespace detail {
   return size;
 }
 
-/// A number computed from a point, by the user or a kernel's author: occupancy, bytes of shared memory, flops per byte.
-struct point_feature {
-  std::string name;
-  std::function<double(const point&)> value;  ///< finite for every feasible point
+namespace detail {
+
+/// Features brought into [0, 1], by logarithm when their values spread by factors. The range is that of 256 random points;
+/// a point beyond what was drawn may lie outside.
+class scaled_features {
+ public:
+  scaled_features() = default;
+  scaled_features(const lattice& space, std::vector<point_feature> features) : features_(std::move(features)) {
+    if (features_.empty()) return;
+    rng random(0x66656174);  // any fixed seed: the columns must not depend on the run's
+    ranges_.resize(features_.size());
+    for (int drawn = 0; drawn < 256; ++drawn) {
+      const point p = space.sample(random);
+      for (std::size_t f = 0; f < features_.size(); ++f) {
+        const double v = value(f, p);
+        ranges_[f].low = drawn == 0 ? v : std::min(ranges_[f].low, v);
+        ranges_[f].high = drawn == 0 ? v : std::max(ranges_[f].high, v);
+      }
+    }
+    for (auto& r : ranges_) r.by_factors = spread_by_factors(r.low, r.high);
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return features_.size(); }
+  [[nodiscard]] const std::string& name(std::size_t f) const noexcept { return features_[f].name; }
+
+  /// @throws std::invalid_argument  the feature is not finite there
+  [[nodiscard]] double operator()(std::size_t f, const point& p) const {
+    const auto& r = ranges_[f];
+    const double v = value(f, p);
+    if (!(r.high > r.low)) return 0;
+    if (!r.by_factors) return (v - r.low) / (r.high - r.low);
+    return std::log2(std::max(v, r.low / 2) / r.low) / std::log2(r.high / r.low);
+  }
+
+ private:
+  struct range {
+    double low = 0;
+    double high = 0;
+    bool by_factors = false;
+  };
+
+  [[nodiscard]] double value(std::size_t f, const point& p) const {
+    const double v = features_[f].value(p);
+    if (!std::isfinite(v))
+      throw std::invalid_argument("feature '" + features_[f].name +
+                                  "': not a finite number at a configuration; give one for every configuration");
+    return v;
+  }
+
+  std::vector<point_feature> features_;
+  std::vector<range> ranges_;
 };
+
+}  // namespace detail
 
 /// Which columns a feature_map makes.
 struct feature_options {
@@ -91,11 +140,9 @@ struct feature_options {
 /// Encodes the points of one lattice. Coordinates with a single value make no column.
 class feature_map {
  public:
-  /// @param extra  further columns. Their range, and whether to take logarithms, is learnt from 256 random points; it
-  /// becomes
-  ///               [0, 1] up to points beyond what was drawn
-  explicit feature_map(const lattice& space, feature_options options = {}, std::vector<point_feature> extra = {})
-      : dimensions_(space.dimensions()), extra_(std::move(extra)) {
+  /// The space's own features are columns, too.
+  explicit feature_map(const lattice& space, feature_options options = {})
+      : dimensions_(space.dimensions()), own_(space, {space.features().begin(), space.features().end()}) {
     add_coordinates(space, options);
     if (options.inclusive || options.pairs) terms_ = ordered_terms(space, options);
     for (const auto& t : terms_)
@@ -105,8 +152,7 @@ class feature_map {
         pairs_.push_back({a, b});
         names_.push_back("log2 " + terms_[a].label() + " * " + terms_[b].label());
       }
-    learn_extra(space);
-    for (const auto& e : extra_) names_.push_back(e.name);
+    for (std::size_t f = 0; f < own_.size(); ++f) names_.push_back(own_.name(f));
   }
 
   [[nodiscard]] std::size_t columns() const noexcept { return names_.size(); }
@@ -115,7 +161,7 @@ class feature_map {
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
 
   /// One point's row.
-  /// @pre p is a point of the lattice (extra features may need it to be feasible)
+  /// @pre p is a point of the lattice (the space's features may need it to be feasible)
   /// @post result.size() == columns()
   [[nodiscard]] Eigen::VectorXd encode(const point& p) const {
     Eigen::VectorXd row(static_cast<Eigen::Index>(columns()));
@@ -155,17 +201,6 @@ class feature_map {
   struct pair {
     std::size_t a;
     std::size_t b;
-  };
-
-  struct range {
-    double low = 0;
-    double high = 0;
-    bool by_factors = false;
-    [[nodiscard]] double scale(double v) const {
-      if (!(high > low)) return 0;
-      if (!by_factors) return (v - low) / (high - low);
-      return std::log2(std::max(v, low / 2) / low) / std::log2(high / low);
-    }
   };
 
   void add_coordinates(const lattice& space, const feature_options& options) {
@@ -214,29 +249,6 @@ class feature_map {
     return terms;
   }
 
-  void learn_extra(const lattice& space) {
-    if (extra_.empty()) return;
-    rng random(0x66656174);  // any fixed seed: the columns must not depend on the run's
-    ranges_.resize(extra_.size());
-    for (int drawn = 0; drawn < 256; ++drawn) {
-      const point p = space.sample(random);
-      for (std::size_t e = 0; e < extra_.size(); ++e) {
-        const double v = value(e, p);
-        ranges_[e].low = drawn == 0 ? v : std::min(ranges_[e].low, v);
-        ranges_[e].high = drawn == 0 ? v : std::max(ranges_[e].high, v);
-      }
-    }
-    for (auto& r : ranges_) r.by_factors = detail::spread_by_factors(r.low, r.high);
-  }
-
-  [[nodiscard]] double value(std::size_t e, const point& p) const {
-    const double v = extra_[e].value(p);
-    if (!std::isfinite(v))
-      throw std::invalid_argument("feature '" + extra_[e].name +
-                                  "': not a finite number at a configuration; give one for every configuration");
-    return v;
-  }
-
   template <class Write>
   void write(const point& p, std::vector<double>& scratch, Write&& put) const {
     Eigen::Index column = 0;
@@ -252,7 +264,7 @@ class feature_map {
       if (terms_[t].is_column) put(column++, total);
     }
     for (const auto& [a, b] : pairs_) put(column++, scratch[a] + scratch[b]);
-    for (std::size_t e = 0; e < extra_.size(); ++e) put(column++, ranges_[e].scale(value(e, p)));
+    for (std::size_t f = 0; f < own_.size(); ++f) put(column++, own_(f, p));
   }
 
   std::size_t dimensions_;
@@ -260,8 +272,7 @@ class feature_map {
   std::vector<std::vector<double>> logarithms_;  ///< per coordinate; empty for an unordered one
   std::vector<sum> terms_;
   std::vector<pair> pairs_;
-  std::vector<point_feature> extra_;
-  std::vector<range> ranges_;
+  detail::scaled_features own_;
   std::vector<std::string> names_;
 };
 

@@ -14,9 +14,9 @@
 //   model.retract();                                    // before the results of the batch are observed
 //
 // The model. Labels are logarithms of seconds capped at their 75 % quantile (labels.hpp); each coordinate is scaled to
-// [0, 1] (scaled_positions); the correlation of two points is the product over coordinates of (1 + matern52(distance /
-// length)) / 2, which lets every coordinate matter alone and together with others (Duvenaud et al., "Additive Gaussian
-// processes", NIPS 2011); mean and variance are profiled out, lengths and noise chosen by marginal likelihood
+// [0, 1] (scaled_positions), and the space's own features are taken as further coordinates; the correlation of two
+// points is the product over coordinates of (1 + matern52(distance / length)) / 2, which lets every coordinate matter
+// alone and together with others (Duvenaud et al., "Additive Gaussian processes", NIPS 2011); mean and variance are profiled out, lengths and noise chosen by marginal likelihood
 // (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapters 2 and 5). Batches: Ginsbourger et
 // al., "Kriging is well-suited to parallelize optimization", 2010 (the kriging believer); Desautels et al., JMLR 2014.
 //
@@ -39,11 +39,9 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <tileseek/core/point.hpp>
@@ -61,9 +59,15 @@ namespace tileseek {
 class lattice_process {
  public:
   /// @throws std::invalid_argument  an option out of its range, by name
-  explicit lattice_process(const lattice& space, gaussian_process_options options = {}) : options_(options) {
+  explicit lattice_process(const lattice& space, gaussian_process_options options = {})
+      : options_(options), own_(space, {space.features().begin(), space.features().end()}) {
     detail::validate(options);
     for (const auto& a : space.axes()) add_axis(a);
+    for (std::size_t f = 0; f < own_.size(); ++f) {
+      axes_.emplace_back();
+      for (std::size_t i = 0; i < feature_levels; ++i)
+        axes_.back().positions.push_back(static_cast<double>(i) / (feature_levels - 1));
+    }
     parameters_.lengths.assign(axes_.size(), options.start_length);
     parameters_.noise = options.start_noise;
     group_axes();
@@ -80,8 +84,7 @@ class lattice_process {
   void observe(const point& at, double seconds) {
     if (rows_ > real_rows_)
       throw std::logic_error("lattice_process: observe() while points are pretended; call retract() first");
-    if (!known_.insert(at).second) return;
-    points_.push_back(at);
+    if (!points_.add(at).second) return;
     seconds_.push_back(seconds);
     if (!fitted_) return;
     append(levels_of(at), capped_labels::of(seconds, cap_));
@@ -92,11 +95,14 @@ class lattice_process {
   [[nodiscard]] std::size_t observations() const noexcept { return points_.size(); }
 
   /// Whether the point was observed, or is pretended.
-  [[nodiscard]] bool known(const point& p) const { return known_.contains(p); }
+  [[nodiscard]] bool known(const point& p) const {
+    return points_.find(p) != point_index::none ||
+           std::find(pretended_.begin(), pretended_.end(), p) != pretended_.end();
+  }
 
   /// Whether refit() should be called: never done, the data grew by `options.growth` since, or the matrix is full.
   [[nodiscard]] bool due() const noexcept {
-    if (points_.empty()) return false;
+    if (points_.size() == 0) return false;
     const auto grown = static_cast<double>(fitted_to_) * (1 + options_.growth);
     return !fitted_ || static_cast<double>(points_.size()) >= std::max(grown, static_cast<double>(fitted_to_) + 1) ||
            real_rows_ >= static_cast<Eigen::Index>(options_.most_active);
@@ -106,7 +112,7 @@ class lattice_process {
   /// matrix. Drops pretended points.
   void refit(rng& random) {
     retract();
-    if (points_.empty()) return;
+    if (points_.size() == 0) return;
     const capped_labels labels = label(seconds_);
     const bool same_labels = fitted_ && labels.cap == cap_;
     cap_ = labels.cap;
@@ -164,7 +170,7 @@ class lattice_process {
     for (;;) {
       const auto best = search(kappa);
       if (!best) return std::nullopt;
-      if (!known_.contains(candidates_[*best])) return best;
+      if (!known(candidates_[*best])) return best;
       state_[*best].taken = true;
       taken_.push_back(*best);
     }
@@ -173,7 +179,7 @@ class lattice_process {
   /// Acts as if the point had been measured and had given exactly what is expected there: its surroundings lose their
   /// uncertainty, and the mean stays. For the second and later points of a batch, and for points still being measured.
   void pretend(const point& p) {
-    if (!known_.insert(p).second) return;
+    if (known(p)) return;
     pretended_.push_back(p);
     if (!fitted_) return;
     append(levels_of(p), std::nullopt);
@@ -182,9 +188,8 @@ class lattice_process {
   /// Forgets all that was pretended.
   void retract() {
     if (pretended_.empty()) return;
-    for (const auto& p : pretended_) known_.erase(p);
     pretended_.clear();
-    for (const std::size_t c : taken_) state_[c].taken = known_.contains(candidates_[c]);
+    for (const std::size_t c : taken_) state_[c].taken = known(candidates_[c]);
     std::erase_if(taken_, [&](std::size_t c) { return !state_[c].taken; });
     if (rows_ == real_rows_) return;
     for (std::size_t c = 0; c < state_.size(); ++c) {
@@ -265,6 +270,7 @@ class lattice_process {
 
  private:
   static constexpr double smallest_variance = 1e-6;  // single precision knows no less
+  static constexpr std::size_t feature_levels = 64;  // closer values are equal to the kernel, whose lengths are longer
 
   /// What is known of a candidate. With rows i of its column v: deviation^2 = 1 - sum v_i^2 over i < column, an upper
   /// bound of the variance when column < rows_; labels = sum v_i zy_i and ones = sum v_i z1_i over i < mean_rows.
@@ -330,11 +336,20 @@ class lattice_process {
         Eigen::MatrixXf next(t.rows() * one.rows(), t.cols() * one.cols());
         for (Eigen::Index j = 0; j < one.cols(); ++j)
           for (Eigen::Index i = 0; i < one.rows(); ++i)
-            next.block(i * t.rows(), j * t.cols(), t.rows(), t.cols()) = one(i, j) * t;
+            for (Eigen::Index v = 0; v < t.cols(); ++v)
+              for (Eigen::Index u = 0; u < t.rows(); ++u)
+                next(i * t.rows() + u, j * t.cols() + v) = one(i, j) * t(u, v);
         t = std::move(next);
       }
       g.table = std::move(t);
     }
+  }
+
+  /// Which of the positions of axis d the point has: of a coordinate, or of a feature rounded to one of its levels.
+  [[nodiscard]] std::uint16_t level_at(std::size_t d, const point& p) const {
+    if (d < level_.size()) return level_[d][static_cast<std::size_t>(p[d])];
+    const double at = std::clamp(own_(d - level_.size(), p), 0.0, 1.0);
+    return static_cast<std::uint16_t>(std::lround(at * (feature_levels - 1)));
   }
 
   [[nodiscard]] std::vector<std::uint16_t> levels_of(const point& p) const {
@@ -343,7 +358,7 @@ class lattice_process {
       std::size_t joint = 0;
       for (std::size_t a = groups_[g].axes.size(); a-- > 0;) {
         const std::size_t d = groups_[g].axes[a];
-        joint = joint * axes_[d].positions.size() + level_[d][static_cast<std::size_t>(p[d])];
+        joint = joint * axes_[d].positions.size() + level_at(d, p);
       }
       out[g] = static_cast<std::uint16_t>(joint);
     }
@@ -373,8 +388,7 @@ class lattice_process {
       const std::size_t from = chosen[static_cast<std::size_t>(i)];
       label[i] = of_active[static_cast<Eigen::Index>(from)];
       const point& p = points_[active[from]];
-      for (std::size_t d = 0; d < axes_.size(); ++d)
-        at(i, static_cast<Eigen::Index>(d)) = level_[d][static_cast<std::size_t>(p[d])];
+      for (std::size_t d = 0; d < axes_.size(); ++d) at(i, static_cast<Eigen::Index>(d)) = level_at(d, p);
     }
     parameters_ = detail::sweep(std::move(parameters_), axes_, at, label, Eigen::VectorXd::Ones(n), options_, random);
   }
@@ -393,23 +407,25 @@ class lattice_process {
       const auto levels = levels_of(points_[i]);
       observed_.insert(observed_.end(), levels.begin(), levels.end());
     }
-    Eigen::MatrixXd k(n, n);
+    detail::row_matrix k(n, n);
     const std::size_t g = groups_.size();
-    for (Eigen::Index j = 0; j < n; ++j) {
-      k(j, j) = 1 + parameters_.noise;
-      for (Eigen::Index i = j + 1; i < n; ++i)
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (Eigen::Index j = 0; j < i; ++j)
         k(i, j) = correlation(observed_.data() + static_cast<std::size_t>(i) * g,
                               observed_.data() + static_cast<std::size_t>(j) * g);
+      k(i, i) = 1 + parameters_.noise;
     }
-    const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> llt(k);
     // The noise keeps the matrix positive; should rounding defeat it all the same, the points are as good as
     // independent.
-    if (llt.info() != Eigen::Success) k = Eigen::MatrixXd::Identity(n, n) * std::sqrt(1 + parameters_.noise);
+    const bool positive = detail::cholesky(k);
     rows_ = n;
     real_rows_ = n;
     reserve_rows(n);
-    factor_.topLeftCorner(n, n) = k.triangularView<Eigen::Lower>();
-    factor_float_.topLeftCorner(n, n) = factor_.topLeftCorner(n, n).cast<float>();
+    for (Eigen::Index i = 0; i < n; ++i)
+      for (Eigen::Index j = 0; j <= i; ++j) {
+        factor_(i, j) = positive ? k(i, j) : i == j ? std::sqrt(1 + parameters_.noise) : 0.0;
+        factor_float_(i, j) = static_cast<float>(factor_(i, j));
+      }
     reserve_columns(n);
   }
 
@@ -433,10 +449,8 @@ class lattice_process {
   /// L^-1 k for a point: what its row of L would be.
   [[nodiscard]] std::vector<double> forward(const std::vector<std::uint16_t>& at) const {
     std::vector<double> v(static_cast<std::size_t>(rows_));
-    Eigen::Map<Eigen::VectorXd> k(v.data(), rows_);
-    for (Eigen::Index i = 0; i < rows_; ++i)
-      k[i] = correlation(at.data(), observed_.data() + static_cast<std::size_t>(i) * groups_.size());
-    factor_.topLeftCorner(rows_, rows_).triangularView<Eigen::Lower>().solveInPlace(k);
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = correlation(at.data(), observed_.data() + i * groups_.size());
+    detail::solve_lower(factor_, rows_, v.data());
     return v;
   }
 
@@ -453,9 +467,10 @@ class lattice_process {
     }
     const double diagonal = std::sqrt(std::max(variance, parameters_.noise / 2));
     reserve_rows(rows_ + 1);
-    for (Eigen::Index i = 0; i < rows_; ++i) factor_(rows_, i) = l[static_cast<std::size_t>(i)];
-    factor_(rows_, rows_) = diagonal;
-    factor_float_.row(rows_).head(rows_ + 1) = factor_.row(rows_).head(rows_ + 1).cast<float>();
+    for (Eigen::Index i = 0; i <= rows_; ++i) {
+      factor_(rows_, i) = i < rows_ ? l[static_cast<std::size_t>(i)] : diagonal;
+      factor_float_(rows_, i) = static_cast<float>(factor_(rows_, i));
+    }
     const double y = label ? *label : mean_ * (1 - ones) + labels;
     y_.push_back(y);
     zy_.push_back((y - labels) / diagonal);
@@ -482,11 +497,8 @@ class lattice_process {
   void substitute() {
     zy_ = y_;
     z1_.assign(y_.size(), 1.0);
-    const auto lower = factor_.topLeftCorner(rows_, rows_).triangularView<Eigen::Lower>();
-    Eigen::Map<Eigen::VectorXd> zy(zy_.data(), rows_);
-    Eigen::Map<Eigen::VectorXd> z1(z1_.data(), rows_);
-    lower.solveInPlace(zy);
-    lower.solveInPlace(z1);
+    detail::solve_lower(factor_, rows_, zy_.data());
+    detail::solve_lower(factor_, rows_, z1_.data());
   }
 
   /// Mean and scale at their best for the real rows.
@@ -518,11 +530,10 @@ class lattice_process {
   /// labels and ones of all candidates, for the real rows, from the weights K^-1 y and K^-1 1.
   void recompute_means() {
     const auto n = static_cast<std::size_t>(real_rows_);
-    const auto upper = factor_.topLeftCorner(real_rows_, real_rows_).triangularView<Eigen::Lower>().transpose();
-    Eigen::VectorXd wy = Eigen::Map<const Eigen::VectorXd>(zy_.data(), real_rows_);
-    Eigen::VectorXd w1 = Eigen::Map<const Eigen::VectorXd>(z1_.data(), real_rows_);
-    upper.solveInPlace(wy);
-    upper.solveInPlace(w1);
+    std::vector<double> wy = zy_;
+    std::vector<double> w1 = z1_;
+    detail::solve_transposed(factor_, real_rows_, wy.data());
+    detail::solve_transposed(factor_, real_rows_, w1.data());
     const std::size_t groups = groups_.size();
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       double labels = 0;
@@ -530,8 +541,8 @@ class lattice_process {
       const tables here = tables_of(c);
       for (std::size_t i = 0; i < n; ++i) {
         const double k = here(observed_.data() + i * groups);
-        labels += k * wy[static_cast<Eigen::Index>(i)];
-        ones += k * w1[static_cast<Eigen::Index>(i)];
+        labels += k * wy[i];
+        ones += k * w1[i];
       }
       state_[c].labels = labels;
       state_[c].ones = ones;
@@ -647,14 +658,14 @@ class lattice_process {
   };
 
   gaussian_process_options options_;
-  std::vector<detail::kernel_axis> axes_;
+  detail::scaled_features own_;                    ///< the space's own features
+  std::vector<detail::kernel_axis> axes_;          ///< of the coordinates, then of the features
   std::vector<std::vector<std::uint16_t>> level_;  ///< per axis: the level of each index
   std::vector<group> groups_;
   kernel_parameters parameters_;
 
-  std::vector<point> points_;
+  point_index points_;
   std::vector<double> seconds_;
-  std::unordered_set<point, point_hash> known_;  ///< observed or pretended
   std::vector<point> pretended_;
   std::size_t fitted_to_ = 0;
   bool fitted_ = false;
@@ -664,7 +675,7 @@ class lattice_process {
   Eigen::Index real_rows_ = 0;           ///< without them
   std::vector<std::size_t> active_;      ///< the observation behind each real row
   std::vector<std::uint16_t> observed_;  ///< joint levels of each row's point
-  Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> factor_;       ///< L; room for more rows
+  detail::row_matrix factor_;            ///< L; room for more rows
   Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> factor_float_;  ///< L for the candidates
   std::vector<double> y_;
   std::vector<double> zy_;     ///< L^-1 y

@@ -42,7 +42,7 @@ enum class verbosity {
   add({"  ", show_clock(p.seconds), " elapsed"});
   // Time to go: at the rate so far, or the clock's own limit, whichever ends first.
   double left = p.second_limit - p.seconds;
-  if (p.trial_limit > p.trials && p.trials > p.replayed)
+  if (p.trial_limit != 0 && p.trial_limit >= p.trials && p.trials > p.replayed)
     left = std::fmin(left, p.seconds / static_cast<double>(p.trials) * static_cast<double>(p.trial_limit - p.trials));
   if (std::isfinite(left) && left > 0) add({"  ", show_clock(left), " to go"});
   return line;

@@ -44,6 +44,7 @@ class any_strategy {
 
   /// Empty for an empty one.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  void rename(std::string name) { name_ = std::move(name); }
   [[nodiscard]] bool has_value() const noexcept { return held_ != nullptr; }
 
  private:

@@ -27,7 +27,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -102,13 +101,15 @@ class bayesian {
     (void)lattice_process(lattice(), o_.process);  // it knows what its options may be
   }
 
+  [[nodiscard]] static constexpr std::string_view name() noexcept { return "bayesian"; }
+
   [[nodiscard]] std::vector<point> ask(const lattice& space, rng& random, std::size_t n) {
     if (n == 0) return {};
     learn(space);
     std::vector<point> out;
     const auto hand_out = [&](point p) {
       memory_.mark(p);
-      outstanding_.insert(p);
+      waiting_.push_back(p);
       out.push_back(std::move(p));
     };
 
@@ -118,20 +119,17 @@ class bayesian {
     }
     // The first points are chosen together, and the model waits for them: proposals without results are no better than
     // they.
-    const std::size_t known = points_.size() + outstanding_.size();
+    const std::size_t known = points_.size() + waiting_.size();
     if (known < o_.start_points && n > out.size()) {
       std::vector<point> before = points_;
-      before.insert(before.end(), out.begin(), out.end());
       before.insert(before.end(), waiting_.begin(), waiting_.end());
       for (auto& p : first_points(space, before, random, std::min(n - out.size(), o_.start_points - known)))
         hand_out(std::move(p));
     }
-    for (const auto& p : out) waiting_.push_back(p);
     if (!out.empty()) return out;
-    if (points_.empty() && !outstanding_.empty()) return {};
+    if (points_.empty() && !waiting_.empty()) return {};
 
-    propose(space, random, n, hand_out);
-    for (const auto& p : out) waiting_.push_back(p);
+    for (auto& p : proposals(space, random, n)) hand_out(std::move(p));
     return out;
   }
 
@@ -151,7 +149,7 @@ class bayesian {
     model_->retract();
     for (const auto& t : told_) {
       if (!space.feasible(t.at)) continue;
-      if (outstanding_.erase(t.at) > 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), t.at));
+      if (const auto w = std::find(waiting_.begin(), waiting_.end(), t.at); w != waiting_.end()) waiting_.erase(w);
       const bool again = memory_.told(t.at);
       const double best = memory_.best_cost();
       memory_.tell(t);
@@ -163,8 +161,7 @@ class bayesian {
     told_.clear();
   }
 
-  template <class HandOut>
-  void propose(const lattice& space, rng& random, std::size_t n, HandOut&& hand_out) {
+  [[nodiscard]] std::vector<point> proposals(const lattice& space, rng& random, std::size_t n) {
     if (model_->due()) {
       model_->refit(random);
       stale_ = true;
@@ -178,7 +175,8 @@ class bayesian {
     }
     stale_ = false;
     for (const auto& p : waiting_) model_->pretend(p);
-    for (std::size_t i = 0; i < n; ++i) {
+    std::vector<point> out;
+    while (out.size() < n) {
       std::optional<point> next;
       if (const auto best = model_->least_bound(o_.kappa)) {
         next = model_->candidate(*best);
@@ -186,19 +184,22 @@ class bayesian {
         next = memory_.fresh(space, random);
         stale_ = true;
       }
-      if (!next) return;
+      if (!next) break;
+      memory_.mark(*next);
       model_->pretend(*next);
       ++proposals_;
-      hand_out(std::move(*next));
+      out.push_back(std::move(*next));
     }
+    return out;
   }
 
   [[nodiscard]] std::vector<point> drawn(const lattice& space, rng& random) const {
     std::vector<point> out = detail::unknown_points(space, memory_, random, o_.pool);
-    std::unordered_set<point, point_hash> in(out.begin(), out.end());
+    point_index in;
+    for (const auto& p : out) in.add(p);
     const auto add = [&](std::vector<point> more) {
       for (auto& p : more)
-        if (!memory_.knows(p) && in.insert(p).second) out.push_back(std::move(p));
+        if (!memory_.knows(p) && in.add(p).second) out.push_back(std::move(p));
     };
     std::vector<std::size_t> order(points_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -220,8 +221,7 @@ class bayesian {
   history memory_;
   std::vector<point> points_;  ///< told, in order
   std::vector<trial> told_;    ///< not taken in yet
-  std::unordered_set<point, point_hash> outstanding_;
-  std::vector<point> waiting_;  ///< the same, in the order asked
+  std::vector<point> waiting_;  ///< asked and not told
   bool started_ = false;
   bool listed_ = false;  ///< the candidates are all configurations
   bool stale_ = true;    ///< the pool has to be drawn anew

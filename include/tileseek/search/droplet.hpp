@@ -43,11 +43,14 @@ struct droplet_options {
   /// Points far apart (maximin.hpp) measured before the first descent from `best`; trials told before the first ask
   /// count as such. 12 of them halve the measurements on recorded kernels.
   std::size_t explore = 12;
-  /// Candidates compared before a move is made: fewer move sooner, more choose better. Of 1 to 16, 4 needs the fewest
+  /// Candidates compared before a move is made: fewer move sooner, more choose better. Of 1 to 8, 2 to 4 need the fewest
   /// measurements on recorded spaces.
-  std::size_t at_once = 4;
+  std::size_t at_once = 3;
   /// Moves along two coordinates at once, tried at each distance after those along one, both ways; 0 for none.
   std::size_t diagonals = 8;
+  /// Look from the last coordinate to the first, up before down, as published; otherwise where the last moves led, then
+  /// in random order.
+  bool fixed_order = false;
   /// Greatest distance looked at, in steps along a coordinate; 0 for no limit.
   std::size_t reach = 0;
   /// A move must be to a point that differs at this level of significance (Welch's t-test), when both have two samples
@@ -64,6 +67,7 @@ struct droplet_options {
   [[nodiscard]] static droplet_options published() {
     droplet_options o;
     o.from = droplet_start::origin;
+    o.fixed_order = true;
     o.restart = false;
     return o;
   }
@@ -76,6 +80,8 @@ struct droplet_options {
     visit("explore", o.explore, "points far apart before a first descent from the best");
     visit("at_once", o.at_once, "candidates compared before a move");
     visit("diagonals", o.diagonals, "moves along two coordinates tried at each distance");
+    visit("fixed_order", o.fixed_order,
+          "look from the last coordinate to the first, not where moves led, then at random");
     visit("reach", o.reach, "greatest distance looked at; 0: no limit");
     visit("p_value", o.p_value, "level of significance of a move; 1: no test");
     visit("speculate", o.speculate, "look farther when the caller can use more points");
@@ -86,12 +92,11 @@ struct droplet_options {
 
 namespace detail {
 
-/// Feasible points at `distance` steps from x: along one coordinate, those directions first that led downhill last,
-/// then along two coordinates, in random order.
+/// Feasible points at `distance` steps from x: along one coordinate, then along two.
 class droplet_moves {
  public:
   droplet_moves(const lattice& space, const droplet_options& options) : space_(space), options_(options) {
-    for (std::size_t d = 0; d < space.dimensions(); ++d) {
+    for (std::size_t d = space.dimensions(); d-- > 0;) {
       const int e = space.extent(d);
       farthest_ = std::max(farthest_, space.axis(d).ordered ? e - 1 : e / 2);
       if (e < 2) continue;
@@ -105,9 +110,11 @@ class droplet_moves {
   [[nodiscard]] int farthest() const noexcept { return farthest_; }
 
   void append(const point& x, int distance, rng& random, std::vector<point>& out) {
-    random.shuffle(std::span(directions_));
-    std::stable_sort(directions_.begin(), directions_.end(),
-                     [](const direction& a, const direction& b) { return a.succeeded > b.succeeded; });
+    if (!options_.fixed_order) {
+      random.shuffle(std::span(directions_));
+      std::stable_sort(directions_.begin(), directions_.end(),
+                       [](const direction& a, const direction& b) { return a.succeeded > b.succeeded; });
+    }
     for (const auto& to : directions_) along(x, to.coordinate, to.sign * distance, out);
     if (distance == 1)  // tile sizes: two factors of one axis change together
       for (const auto& t : space_.tiles())
@@ -118,7 +125,7 @@ class droplet_moves {
     pairs_.clear();
     for (std::size_t i = 0; i < movable_.size(); ++i)
       for (std::size_t j = i + 1; j < movable_.size(); ++j) pairs_.emplace_back(movable_[i], movable_[j]);
-    random.shuffle(std::span(pairs_));
+    if (!options_.fixed_order) random.shuffle(std::span(pairs_));
     std::size_t tried = 0;
     for (const auto& pair : pairs_) {
       if (tried == options_.diagonals) break;

@@ -20,7 +20,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -105,10 +104,9 @@ struct dynamic_gradient_options {
   double label_quantile = 0.75;
   /// Where the first descent starts; the nearest feasible point to it is the first one measured.
   std::optional<point> start = std::nullopt;
-  /// Columns for the model; by default those it likes (its static member `features()`, if it has one).
+  /// Columns for the model, beside the space's own features; by default those it likes (its static member `features()`,
+  /// if it has one).
   std::optional<feature_options> columns = std::nullopt;
-  /// Columns of the user's own, such as an estimate of occupancy.
-  std::vector<point_feature> features = {};
 
   /// The published search: 64 random first points, windows of 3, one and two hops and then three, both thresholds 0.6,
   /// five starts, then random restarts; tile sizes move in the view of the paper.
@@ -157,17 +155,6 @@ struct dynamic_gradient_options {
 
 namespace detail {
 
-/// The columns that a model likes.
-template <class Model>
-[[nodiscard]] feature_options columns_for() {
-  if constexpr (requires {
-                  { Model::features() } -> std::convertible_to<feature_options>;
-                })
-    return Model::features();
-  else
-    return {};
-}
-
 [[nodiscard]] inline dynamic_gradient_options checked(dynamic_gradient_options o, bool knows_deviation) {
   const auto demand = [](bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(std::string("dynamic_gradient: ") + what);
@@ -195,9 +182,7 @@ template <CostModel Model>
 class descent {
  public:
   descent(const lattice& space, const dynamic_gradient_options& options, Model& model)
-      : o_(options),
-        model_(model),
-        known_(space, feature_map(space, options.columns.value_or(columns_for<Model>()), options.features)) {}
+      : o_(options), model_(model), known_(space, feature_map(space, options.columns.value_or(columns_for<Model>()))) {}
 
   [[nodiscard]] training_set& known() noexcept { return known_; }
 
@@ -502,6 +487,8 @@ class dynamic_gradient : public coroutine_strategy {
                             m = std::make_shared<Model>(std::move(model))](search_context& here) {
           return detail::descend<Model>(here, o, m);
         }) {}
+
+  [[nodiscard]] static constexpr std::string_view name() noexcept { return "dynamic_gradient"; }
 };
 
 static_assert(SearchStrategy<dynamic_gradient<>>);

@@ -2,9 +2,9 @@
 // Two strategies one after the other: the first explores, the second exploits what the first found best.
 //
 // A good descent needs a good start, and a start is found by looking around for a while: with the defaults, 12 points
-// far apart, then coordinate descent from the best. On ten recorded kernels that takes 28 measurements to come within
-// 10 % of the best; descents from the origin take 44, from random points 74, and random search 171. When an
-// exploitation ends or stalls, the next start is explored for.
+// far apart, then coordinate descent from the best. On ten recorded kernels that takes 29 measurements to come within
+// 10 % of the best; after 16 random points it takes 42, without exploring 66, and random search 164. When an
+// exploitation ends or stalls, the next one starts from the next best, and after three new starts are explored for.
 //
 //   tileseek::explore_then search(tileseek::evolutionary{}, tileseek::droplet{{.restart = false}}, {.explore = 300});
 //
@@ -33,13 +33,13 @@ namespace tileseek {
 struct explore_then_options {
   /// Points the explorer measures first; what was told before the first ask counts as explored. Published: 300.
   std::size_t explore = 12;
-  /// Points it measures before each later exploitation.
-  std::size_t explore_again = 4;
-  /// Starts taken from each exploration, the best first.
-  std::size_t best = 1;
-  /// An exploitation is given up after this many of its points in a row without a new best of its own; 0: never, it
-  /// ends by itself.
-  std::size_t patience = 0;
+  /// Points it measures before each later exploitation. Of 2 to 24, 8 to 16 need the fewest measurements.
+  std::size_t explore_again = 12;
+  /// Starts taken from each exploration, the best first. 2 to 4 do equally well, 1 a little worse.
+  std::size_t best = 3;
+  /// An exploitation is given up after this many of its points in a row without a new best of its own; 0: never, for
+  /// an exploiter that ends by itself. Droplets given up after 8 take 57 measurements where 24 and more take 46.
+  std::size_t patience = 24;
 
   /// Calls visit(name, member, help) for every option.
   template <class Visit>
@@ -69,8 +69,8 @@ class explore_then {
       if (!holds) throw std::invalid_argument("explore_then: option '" + std::string(option) + "' is 0; " + remedy);
     };
     demand(options.explore > 0, "explore", "at least 1 point is needed for a start; 12 is the default");
-    demand(options.explore_again > 0, "explore_again", "at least 1 point is needed for a start; 4 is the default");
-    demand(options.best > 0, "best", "at least 1 start is needed; 1 is the default");
+    demand(options.explore_again > 0, "explore_again", "at least 1 point is needed for a start; 12 is the default");
+    demand(options.best > 0, "best", "at least 1 start is needed; 3 is the default");
   }
 
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "explore_then"; }

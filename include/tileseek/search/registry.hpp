@@ -98,7 +98,7 @@ struct gradient_setup {
 };
 
 struct evolution_setup {
-  model_choice model = model_choice::ridge;
+  model_choice model = model_choice::boosted_trees;
   guided_evolution_options options = {};
 
   template <class Visit>
@@ -119,35 +119,30 @@ struct explore_setup {
   template <class Visit>
   friend void describe(explore_setup& s, Visit&& visit) {
     visit("explorer", s.explorer, "what looks for starts", {"maximin", "random", "evolutionary"});
-    visit("exploiter", s.exploiter, "what goes on from them; local_search and annealing need a patience",
+    visit("exploiter", s.exploiter, "what goes on from them; local_search and annealing do with a patience only",
           {"droplet", "local_search", "annealing"});
     describe(s.options, visit);
   }
 };
 
 [[nodiscard]] inline any_strategy make(const gradient_setup& s) {
-  const std::string name = "dynamic_gradient";
-  dynamic_gradient_options options = s.options;
   switch (s.model) {
-    case model_choice::ridge: return {dynamic_gradient<ridge>(std::move(options)), name};
-    case model_choice::boosted_trees:
-      options.columns = feature_options::for_trees();
-      return {dynamic_gradient<boosted_trees>(std::move(options)), name};
-    case model_choice::gaussian_process: return {dynamic_gradient<gaussian_process>(std::move(options)), name};
+    case model_choice::ridge: return dynamic_gradient<ridge>(s.options);
+    case model_choice::boosted_trees: return dynamic_gradient<boosted_trees>(s.options);
+    case model_choice::gaussian_process: return dynamic_gradient<gaussian_process>(s.options);
     case model_choice::level_ridge: break;
   }
-  return {dynamic_gradient<level_ridge>(std::move(options)), name};
+  return dynamic_gradient<level_ridge>(s.options);
 }
 
 [[nodiscard]] inline any_strategy make(const evolution_setup& s) {
-  const std::string name = "guided_evolution";
   switch (s.model) {
-    case model_choice::level_ridge: return {guided_evolution<level_ridge>(s.options), name};
-    case model_choice::boosted_trees: return {guided_evolution<boosted_trees>(s.options), name};
-    case model_choice::gaussian_process: return {guided_evolution<gaussian_process>(s.options), name};
-    case model_choice::ridge: break;
+    case model_choice::level_ridge: return guided_evolution<level_ridge>(s.options);
+    case model_choice::ridge: return guided_evolution<ridge>(s.options);
+    case model_choice::gaussian_process: return guided_evolution<gaussian_process>(s.options);
+    case model_choice::boosted_trees: break;
   }
-  return {guided_evolution<ridge>(s.options), name};
+  return guided_evolution<boosted_trees>(s.options);
 }
 
 template <class Exploiter>
@@ -155,7 +150,7 @@ template <class Exploiter>
   any_strategy explorer = maximin{};
   if (s.explorer == explorer_choice::random) explorer = random{};
   if (s.explorer == explorer_choice::evolutionary) explorer = evolutionary{};
-  return {explore_then<any_strategy, Exploiter>(std::move(explorer), std::move(exploiter), s.options), "explore_then"};
+  return explore_then<any_strategy, Exploiter>(std::move(explorer), std::move(exploiter), s.options);
 }
 
 [[nodiscard]] inline any_strategy make(const explore_setup& s) {
@@ -192,7 +187,7 @@ void each_strategy(Visit&& visit) {
     return [strategy](const no_setup&) mutable { return any_strategy(std::move(strategy)); };
   };
   visit("bayesian", "Gaussian process, least lower confidence bound: the fewest measurements",
-        plain_setup<bayesian_options>{}, [](const auto& s) { return any_strategy(bayesian(s.options), "bayesian"); });
+        plain_setup<bayesian_options>{}, [](const auto& s) { return any_strategy(bayesian(s.options)); });
   visit("dynamic_gradient", "descent over neighbours ranked by a model that learns as it goes", gradient_setup{},
         [](const gradient_setup& s) { return make(s); });
   visit("guided_evolution", "evolution judged by a model between measurements", evolution_setup{},
@@ -200,14 +195,13 @@ void each_strategy(Visit&& visit) {
   visit("explore_then", "a few points far apart, then coordinate descent from the best", explore_setup{},
         [](const explore_setup& s) { return make(s); });
   visit("droplet", "coordinate descent with growing steps and a test of significance", plain_setup<droplet_options>{},
-        [](const auto& s) { return any_strategy(droplet(s.options), "droplet"); });
+        [](const auto& s) { return any_strategy(droplet(s.options)); });
   visit("local_search", "variable neighbourhoods or kicks, from the best of a few points",
-        plain_setup<local_search_options>{},
-        [](const auto& s) { return any_strategy(local_search(s.options), "local_search"); });
+        plain_setup<local_search_options>{}, [](const auto& s) { return any_strategy(local_search(s.options)); });
   visit("evolutionary", "a genetic algorithm", plain_setup<evolutionary_options>{},
-        [](const auto& s) { return any_strategy(evolutionary(s.options), "evolutionary"); });
+        [](const auto& s) { return any_strategy(evolutionary(s.options)); });
   visit("annealing", "simulated annealing", plain_setup<annealing_options>{},
-        [](const auto& s) { return any_strategy(annealing(s.options), "annealing"); });
+        [](const auto& s) { return any_strategy(annealing(s.options)); });
   visit("maximin", "points far apart", no_setup{}, simple(maximin{}));
   visit("random", "uniform, without repetition: the baseline", no_setup{}, simple(random{}));
   visit("exhaustive", "every configuration, in order", no_setup{}, simple(exhaustive{}));
@@ -224,7 +218,7 @@ void each_strategy(Visit&& visit) {
   return out;
 }
 
-/// The strategy with this name.
+/// The strategy with this name. Its own name() adds the options that are not the defaults, so that a log shows them.
 /// @param options  "key=value" each; a later one overrides an earlier one
 /// @throws std::invalid_argument  no such strategy or option (the message lists those there are), a value that is none,
 /// or one
@@ -242,8 +236,15 @@ void each_strategy(Visit&& visit) {
   detail::each_strategy([&](std::string_view known, std::string_view /*summary*/, auto setup, auto&& make) {
     all.append(all.empty() ? "" : ", ").append(known);
     if (known != name) return;
+    const auto defaults = detail::list_options(setup);
     detail::read_options(setup, name, pairs);
     out = make(setup);
+    std::string changed;
+    const auto chosen = detail::list_options(setup);
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      if (chosen[i].fallback != defaults[i].fallback)
+        changed += (changed.empty() ? "(" : ", ") + chosen[i].name + "=" + chosen[i].fallback;
+    if (!changed.empty()) out.rename(std::string(name) + changed + ")");
   });
   if (!out.has_value()) throw std::invalid_argument("no strategy '" + std::string(name) + "'; there are " + all);
   return out;

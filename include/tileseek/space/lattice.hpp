@@ -70,6 +70,13 @@ enum class tile_view {
               ///< tile sizes of the other levels; the next level out takes up the slack
 };
 
+/// A number computed from a point, by the user or a kernel's author, that tells a cost model something: occupancy, bytes
+/// of shared memory, flops per byte.
+struct point_feature {
+  std::string name;
+  std::function<double(const point&)> value;  ///< finite for every feasible point
+};
+
 /// An immutable search space over index tuples. Copies share their data. Safe to read from several threads.
 ///
 /// Limits. Rules split the coordinates into groups. In a group, the time to compile a rule follows the number of
@@ -118,6 +125,18 @@ class lattice {
   [[nodiscard]] std::span<const coordinate> axes() const noexcept { return data_->axes; }
   [[nodiscard]] std::span<const tile_axis> tiles() const noexcept { return data_->tiles; }
   [[nodiscard]] std::span<const lattice_rule> rules() const noexcept { return data_->rules; }
+
+  /// What cost models take in beside the coordinates.
+  [[nodiscard]] std::span<const point_feature> features() const noexcept {
+    if (!features_) return {};
+    return *features_;
+  }
+  /// The same space with these features in place of those it has.
+  [[nodiscard]] lattice with_features(std::vector<point_feature> features) const {
+    lattice out = *this;
+    out.features_ = std::make_shared<const std::vector<point_feature>>(std::move(features));
+    return out;
+  }
 
   [[nodiscard]] bool feasible(const point& p) const {
     if (p.size() != dimensions()) return false;
@@ -804,6 +823,7 @@ class lattice {
   }
 
   std::shared_ptr<const data> data_;
+  std::shared_ptr<const std::vector<point_feature>> features_;  ///< null: none
 };
 
 }  // namespace tileseek

@@ -251,7 +251,13 @@ class space_core {
     if (!compiled_) {
       auto all = rules_;
       for (const auto& w : whole_rules_) all[w.place] = w.make(*this);
-      compiled_.emplace(coordinates_, tiles_, std::move(all));
+      tileseek::lattice compiled(coordinates_, tiles_, std::move(all));
+      if (!features_.empty()) {
+        std::vector<point_feature> known;
+        for (const auto& f : features_) known.push_back({f.name, f.make(*this)});
+        compiled = compiled.with_features(std::move(known));
+      }
+      compiled_ = std::move(compiled);
     }
     return *compiled_;
   }
@@ -292,6 +298,19 @@ class space_core {
     std::size_t place = 0;                                ///< among the rules, where it leaves a gap
     std::function<lattice_rule(const space_core&)> make;  ///< called when all parameters are known
   };
+
+  /// A number for cost models.
+  struct feature_of {
+    std::string name;
+    std::function<std::function<double(const point&)>(const space_core&)> make;  ///< likewise
+  };
+
+  void add_feature(feature_of f) {
+    for (const auto& other : features_)
+      if (other.name == f.name) fail<std::invalid_argument>({"space: feature '", f.name, "' is declared twice"});
+    features_.push_back(std::move(f));
+    compiled_.reset();
+  }
 
   void write_to(void* configuration, const int* p) const {
     for (const auto& q : parameters_) q.write(q, configuration, p);
@@ -460,6 +479,7 @@ class space_core {
   std::vector<tile_axis> tiles_;
   std::vector<lattice_rule> rules_;
   std::vector<whole_rule> whole_rules_;
+  std::vector<feature_of> features_;
   mutable std::optional<tileseek::lattice> compiled_;  ///< copies of a lattice share their data
 
  private:
@@ -645,6 +665,28 @@ class space : public detail::space_core {
     return *this;
   }
 
+  /// A number that tells the cost models something about a configuration: occupancy, bytes of shared memory, flops per
+  /// byte. `of` is called as a rule of where() is, and gives a finite number for every configuration of the space.
+  /// @throws std::invalid_argument  a member that is no parameter, or a second feature with this name
+  template <class F, class... Members>
+  space& feature(std::string name, F of, Members... members) {
+    if constexpr (sizeof...(Members) == 0) {
+      static_assert(
+          std::is_invocable_r_v<double, const F&, const Config&>,
+          "tileseek::space::feature: a feature without members is a function of const Config& that returns a "
+          "number; name the members it reads, feature(name, f, &Config::a), to have it called with their values");
+      add_feature({std::move(name), [of = std::move(of)](const detail::space_core& s) {
+                     return [of, self = static_cast<const space&>(s)](const point& p) {
+                       return static_cast<double>(of(self.at(p)));
+                     };
+                   }});
+    } else {
+      const std::string reads = detail::concat({"feature '", name, "'"});
+      bind_feature(std::move(name), std::move(of), reader(members, reads)...);
+    }
+    return *this;
+  }
+
   /// The untuned configuration, if it is not the default-constructed one.
   space& starts_at(Config untuned) {
     start_ = std::move(untuned);
@@ -821,6 +863,20 @@ class space : public detail::space_core {
       }
     };
     return rule;
+  }
+
+  template <class F, class... Readers>
+  void bind_feature(std::string name, F of, Readers... readers) {
+    static_assert(
+        std::is_invocable_r_v<double, const F&, std::invoke_result_t<const Readers&, const int*>...>,
+        "tileseek::space::feature: the feature is no function of the values of the members it names, in their "
+        "order, that returns a number");
+    std::vector<rule_term> terms;
+    (readers.note(terms), ...);
+    auto value = [of = std::move(of), owned = of_terms({}, std::move(terms)).reads, readers...](const point& p) {
+      return static_cast<double>(of(readers(p.data())...));
+    };
+    add_feature({std::move(name), [value = std::move(value)](const detail::space_core&) { return value; }});
   }
 
   /// A rule over the whole configuration as one over all coordinates.

@@ -3,15 +3,15 @@
 
 #include <utility>
 
-#include <tileseek/search/dynamic_gradient.hpp>
+#include <tileseek/search/bayesian.hpp>
 #include <tileseek/tune/tune.hpp>
 
 namespace tileseek {
 
-/// tune() with dynamic_gradient in its default form.
+/// tune() with `bayesian`, which needs the fewest measurements (docs/search-quality.md).
 template <class Config, class M>
 [[nodiscard]] result<Config> tune(const space<Config>& of, M&& measurer, options<Config> choices = {}) {
-  return tune(of, std::forward<M>(measurer), std::move(choices), dynamic_gradient<>{});
+  return tune(of, std::forward<M>(measurer), std::move(choices), bayesian{});
 }
 
 }  // namespace tileseek

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <tileseek/core/rng.hpp>
+#include <tileseek/model/detail/triangle.hpp>
 #include <tileseek/model/gaussian_process_options.hpp>
 
 namespace tileseek {
@@ -86,17 +86,17 @@ struct kernel_axis {
 using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic>;
 
 /// The product of the coordinates' correlations for all pairs of points; the lower triangle alone is filled.
-[[nodiscard]] inline Eigen::MatrixXd correlations(std::span<const kernel_axis> axes, const level_matrix& at,
-                                                  const kernel_parameters& parameters, kernel_product product) {
+[[nodiscard]] inline row_matrix correlations(std::span<const kernel_axis> axes, const level_matrix& at,
+                                             const kernel_parameters& parameters, kernel_product product) {
   const Eigen::Index n = at.rows();
-  Eigen::MatrixXd k = Eigen::MatrixXd::Ones(n, n);
+  row_matrix k = row_matrix::Ones(n, n);
   for (std::size_t d = 0; d < axes.size(); ++d) {
     if (axes[d].size() < 2) continue;
     const Eigen::MatrixXd t = axes[d].table(parameters.lengths[d], product);
     const auto level = at.col(static_cast<Eigen::Index>(d));
-    for (Eigen::Index j = 0; j < n; ++j) {
-      const double* column = t.col(level[j]).data();
-      for (Eigen::Index i = j; i < n; ++i) k(i, j) *= column[level[i]];
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double* column = t.col(level[i]).data();
+      for (Eigen::Index j = 0; j <= i; ++j) k(i, j) *= column[level[j]];
     }
   }
   return k;
@@ -104,19 +104,23 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
 
 /// The logarithm of the likelihood of y with mean and variance at their best (up to a constant). `k` holds correlations
 /// in its lower triangle and is overwritten.
-[[nodiscard]] inline double log_likelihood(Eigen::Ref<Eigen::MatrixXd> k, const Eigen::VectorXd& y,
-                                           const Eigen::VectorXd& noise_share, double noise) {
+[[nodiscard]] inline double log_likelihood(row_matrix& k, const Eigen::VectorXd& y, const Eigen::VectorXd& noise_share,
+                                           double noise) {
   const Eigen::Index n = y.size();
   k.diagonal() += noise * noise_share;
-  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> llt(k);
-  if (llt.info() != Eigen::Success) return -std::numeric_limits<double>::max();
-  Eigen::MatrixXd z(n, 2);
-  z.col(0) = y;
-  z.col(1).setOnes();
-  llt.matrixL().solveInPlace(z);
-  const double mean = z.col(1).dot(z.col(0)) / z.col(1).squaredNorm();
-  const double variance = (z.col(0) - mean * z.col(1)).squaredNorm() / static_cast<double>(n) + 1e-12;
-  return -0.5 * static_cast<double>(n) * std::log(variance) - k.diagonal().array().log().sum();
+  if (!cholesky(k)) return -std::numeric_limits<double>::max();
+  Eigen::VectorXd zy = y;
+  Eigen::VectorXd z1 = Eigen::VectorXd::Ones(n);
+  solve_lower(k, n, zy.data());
+  solve_lower(k, n, z1.data());
+  const double mean = z1.dot(zy) / z1.squaredNorm();
+  double squares = 0;
+  double logarithms = 0;
+  for (Eigen::Index i = 0; i < n; ++i) {
+    squares += (zy[i] - mean * z1[i]) * (zy[i] - mean * z1[i]);
+    logarithms += std::log(k(i, i));
+  }
+  return -0.5 * static_cast<double>(n) * std::log(squares / static_cast<double>(n) + 1e-12) - logarithms;
 }
 
 /// The logarithm of the prior of the parameters, up to a constant.
@@ -136,7 +140,7 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
 [[nodiscard]] inline double log_posterior(const kernel_parameters& p, std::span<const kernel_axis> axes,
                                           const level_matrix& at, const Eigen::VectorXd& y,
                                           const Eigen::VectorXd& noise_share, const gaussian_process_options& o) {
-  Eigen::MatrixXd k = correlations(axes, at, p, o.product);
+  row_matrix k = correlations(axes, at, p, o.product);
   return log_likelihood(k, y, noise_share, p.noise) + log_prior(p, axes, o);
 }
 
@@ -149,8 +153,8 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
                                              const Eigen::VectorXd& noise_share, const gaussian_process_options& o,
                                              rng& random) {
   constexpr double gain = 1e-9;  // what counts as a rise, against rounding
-  Eigen::MatrixXd k = correlations(axes, at, p, o.product);
-  Eigen::MatrixXd scratch = k;
+  row_matrix k = correlations(axes, at, p, o.product);
+  row_matrix scratch = k;
   double current = log_likelihood(scratch, y, noise_share, p.noise) + log_prior(p, axes, o);
   std::vector<std::size_t> order;
   for (std::size_t d = 0; d < axes.size(); ++d)
@@ -169,18 +173,18 @@ using level_matrix = Eigen::Matrix<std::uint16_t, Eigen::Dynamic, Eigen::Dynamic
     p = q;
     return true;
   };
-  Eigen::MatrixXd changed(k.rows(), k.cols());
+  row_matrix changed = k;
   const auto try_length = [&](std::size_t d, double factor) {
     kernel_parameters q = p;
     q.lengths[d] = std::clamp(p.lengths[d] * factor, o.shortest_length, o.longest_length);
     if (q.lengths[d] == p.lengths[d]) return false;
     // The other coordinates' factors stay: multiply by the new table over the old.
-    const Eigen::MatrixXd ratio =
-        axes[d].table(q.lengths[d], o.product).cwiseQuotient(axes[d].table(p.lengths[d], o.product));
+    Eigen::MatrixXd ratio = axes[d].table(q.lengths[d], o.product);
+    ratio.array() /= axes[d].table(p.lengths[d], o.product).array();
     const auto level = at.col(static_cast<Eigen::Index>(d));
-    for (Eigen::Index j = 0; j < k.cols(); ++j) {
-      const double* column = ratio.col(level[j]).data();
-      for (Eigen::Index i = j; i < k.rows(); ++i) changed(i, j) = k(i, j) * column[level[i]];
+    for (Eigen::Index i = 0; i < k.rows(); ++i) {
+      const double* column = ratio.col(level[i]).data();
+      for (Eigen::Index j = 0; j <= i; ++j) changed(i, j) = k(i, j) * column[level[j]];
     }
     scratch = changed;
     const double value = log_likelihood(scratch, y, noise_share, q.noise) + log_prior(q, axes, o);

@@ -7,7 +7,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -23,13 +22,22 @@ namespace tileseek {
 
 /// How the first points are chosen, before there is anything to learn from.
 enum class initial_design {
-  random,   ///< uniformly
+  random,  ///< uniformly
   maximin,  ///< each the farthest of 100 uniform ones from all points before it; the first the middle of the space, where
-            ///< no tile is at an extreme: on a space of 241,600 configurations `bayesian` then reaches 0.85 of the best in
-            ///< 50 measurements, and 0.79 with a uniform first point
+  ///< no tile is at an extreme: on a space of 241,600 configurations `bayesian` then reaches 0.85 of the best in
+  ///< 50 measurements, and 0.79 with a uniform first point
 };
 
 namespace detail {
+
+/// The columns that a model likes: its static member features(), if it has one.
+template <class Model>
+[[nodiscard]] feature_options columns_for() {
+  if constexpr (requires { Model::features(); })
+    return Model::features();
+  else
+    return {};
+}
 
 /// Trials in the order told, each point once with its latest result, and their rows for a model.
 class training_set {
@@ -179,9 +187,9 @@ class scaled_space {
       if (auto p = space.unrank(r); p && !memory.knows(*p)) out.push_back(std::move(*p));
     return out;
   }
-  std::unordered_set<point, point_hash> drawn;
+  point_index drawn;
   for (std::size_t i = 0; i < count; ++i)
-    if (point p = space.sample(random); !memory.knows(p) && drawn.insert(p).second) out.push_back(std::move(p));
+    if (point p = space.sample(random); !memory.knows(p) && drawn.add(p).second) out.push_back(std::move(p));
   return out;
 }
 
