@@ -204,3 +204,9 @@ TEST_CASE("Welch's test is wrong as often as it says") {
   CHECK(significant > 0.04 * repetitions);
   CHECK(significant < 0.062 * repetitions);
 }
+
+TEST_CASE("ascending: equal values keep their order, then come infinite ones, then what is not a number") {
+  const numbers values{not_a_number, 3, 1, infinite, 1, not_a_number, 2, infinite, -infinite};
+  CHECK(tileseek::detail::ascending(values) == std::vector<std::size_t>{8, 2, 4, 6, 1, 3, 7, 0, 5});
+  CHECK(tileseek::detail::ascending({}).empty());
+}

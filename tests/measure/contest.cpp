@@ -120,10 +120,3 @@ TEST_CASE("contest: the order follows the seed") {
   CHECK(order_of(1) == order_of(1));
   CHECK(order_of(1) != order_of(2));
 }
-
-TEST_CASE("ascending: equal values keep their order, infinite ones are last") {
-  const double infinite = std::numeric_limits<double>::infinity();
-  const std::vector<double> values{3, 1, infinite, 1, 2, infinite};
-  CHECK(tileseek::detail::ascending(values) == std::vector<std::size_t>{1, 3, 4, 0, 2, 5});
-  CHECK(tileseek::detail::ascending({}).empty());
-}

@@ -48,8 +48,7 @@ class value {
   value() = default;
   template <class T>
     requires std::integral<T> &&(!std::same_as<T, bool>)value(T v) : held_(static_cast<std::int64_t>(v)) {
-      if (!detail::fits<std::int64_t>(v))
-        throw std::invalid_argument("value: " + std::to_string(v) + " is above 2^63 - 1");
+      if (!detail::fits<std::int64_t>(v)) detail::fail<std::invalid_argument>({"value: ", v, " is above 2^63 - 1"});
     }
     template <std::same_as<bool> T>
     value(T v) : held_(v) {}
@@ -70,7 +69,7 @@ class value {
       if constexpr (std::is_arithmetic_v<T>) {
         const auto held = [&](auto x) {
           if (!detail::fits<T>(x))
-            throw std::invalid_argument("value: " + to_string(*this) + " does not fit the type asked for");
+            detail::fail<std::invalid_argument>({"value: ", to_string(*this), " does not fit the type asked for"});
           return static_cast<T>(x);
         };
         if (const auto* i = std::get_if<std::int64_t>(&held_)) return held(*i);
@@ -84,7 +83,7 @@ class value {
             "tileseek::value holds numbers, truth values, texts and tile factors (std::vector<std::int64_t>)");
         if (const auto* f = std::get_if<std::vector<std::int64_t>>(&held_)) return *f;
       }
-      throw std::invalid_argument("value: " + to_string(*this) + " has another type than the one asked for");
+      detail::fail<std::invalid_argument>({"value: ", to_string(*this), " has another type than the one asked for"});
     }
 
     /// So that a rule may say [](int bm, int bn) {...} over named values.
@@ -113,7 +112,7 @@ class value {
       if (const auto* s = std::get_if<std::string>(&v.held_)) return *s;
       std::string out;
       for (const auto f : std::get<std::vector<std::int64_t>>(v.held_))
-        out += (out.empty() ? "" : "x") + std::to_string(f);
+        detail::append(out, {out.empty() ? "" : "x", f});
       return out;
     }
 
@@ -127,7 +126,7 @@ using named_values = std::vector<std::pair<std::string, value>>;
 /// "bm=32 bn=64 order=ijk"
 [[nodiscard]] inline std::string to_string(const named_values& values) {
   std::string out;
-  for (const auto& [name, v] : values) out += (out.empty() ? "" : " ") + name + "=" + to_string(v);
+  for (const auto& [name, v] : values) detail::append(out, {out.empty() ? "" : " ", name, "=", to_string(v)});
   return out;
 }
 

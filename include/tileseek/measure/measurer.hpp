@@ -127,7 +127,7 @@ template <class Call>
 /// @throws std::invalid_argument  an option of the limits has no meaning
 [[gnu::cold]] inline void check(const timing_limits& l) {
   const auto refuse = [](const char* option, double value, const char* remedy) {
-    throw std::invalid_argument(concat({"options: timing.", option, " is ", value, "; ", remedy}));
+    fail<std::invalid_argument>({"options: timing.", option, " is ", value, "; ", remedy});
   };
   if (!(l.incumbent > 0)) refuse("incumbent", l.incumbent, "leave it alone, or give the seconds of a known kernel");
   if (!(l.reject_above >= 1)) refuse("reject_above", l.reject_above, "give a factor of at least 1");

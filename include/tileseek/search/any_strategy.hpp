@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tileseek/core/format.hpp>
 #include <tileseek/search/strategy.hpp>
 
 namespace tileseek {
@@ -67,7 +68,7 @@ class any_strategy {
   };
 
   [[nodiscard]] base& held() {
-    if (!held_) throw std::logic_error("any_strategy: holds no strategy");
+    if (!held_) detail::fail<std::logic_error>({"any_strategy: holds no strategy"});
     return *held_;
   }
 

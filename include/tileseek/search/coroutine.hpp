@@ -121,9 +121,8 @@ namespace detail {
   bool inside = given.size() == space.dimensions();
   for (std::size_t d = 0; inside && d < given.size(); ++d) inside = given[d] >= 0 && given[d] < space.extent(d);
   if (!inside)
-    throw std::invalid_argument(
-        std::string(who) +
-        ": option 'start' is no point of the space; give an index within its extent for each coordinate");
+    fail<std::invalid_argument>(
+        {who, ": option 'start' is no point of the space; give an index within its extent for each coordinate"});
   return space.nearest(given);
 }
 }  // namespace detail

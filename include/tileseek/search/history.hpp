@@ -21,14 +21,12 @@ class history {
  public:
   /// Notes that the point was, or is about to be, asked. False if it was known before.
   bool mark(const point& p) {
-    const bool is_new = known_.add(p).second;
-    if (is_new) entries_.emplace_back();
-    return is_new;
+    const auto known_before = known_.size();
+    return number_of(p) == known_before;
   }
 
   void tell(const trial& t) {
-    mark(t.at);
-    entry& e = entries_[known_.find(t.at)];
+    entry& e = entries_[number_of(t.at)];
     if (!e.told) ++told_;
     e.told = true;
     e.cost = t.result.cost();
@@ -104,6 +102,13 @@ class history {
     double cost = std::numeric_limits<double>::infinity();
     std::vector<double> seconds{};
   };
+
+  /// The point's place among the known; it is known from now on.
+  [[nodiscard]] std::size_t number_of(const point& p) {
+    const auto [number, is_new] = known_.add(p);
+    if (is_new) entries_.emplace_back();
+    return number;
+  }
 
   void find_best() {  // rare; the least point among equals
     best_.reset();

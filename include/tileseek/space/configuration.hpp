@@ -21,8 +21,8 @@ class configuration {
     for (const auto& [n, v] : values_)
       if (n == name) return v;
     std::string names;
-    for (const auto& [n, v] : values_) names += (names.empty() ? "" : ", ") + n;
-    throw std::out_of_range("configuration: no parameter '" + std::string(name) + "'; there are: " + names);
+    for (const auto& [n, v] : values_) detail::append(names, {names.empty() ? "" : ", ", n});
+    detail::fail<std::out_of_range>({"configuration: no parameter '", name, "'; there are: ", names});
   }
 
   [[nodiscard]] bool contains(std::string_view name) const noexcept {

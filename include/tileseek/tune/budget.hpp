@@ -75,8 +75,7 @@ class budget {
       : kind_(k), parts_(std::make_shared<const std::pair<budget, budget>>(std::move(a), std::move(b))) {}
 
   [[nodiscard, gnu::cold]] static budget positive(kind k, double limit, const char* what) {
-    if (!(limit > 0))
-      throw std::invalid_argument(detail::concat({"budget: ", what, " must be above 0, and is ", limit}));
+    if (!(limit > 0)) detail::fail<std::invalid_argument>({"budget: ", what, " must be above 0, and is ", limit});
     return {k, limit};
   }
 
@@ -117,8 +116,7 @@ class budget {
 }
 /// Ends when this share of the space, in (0, 1], is measured.
 [[nodiscard, gnu::cold]] inline budget share_of_space(double share) {
-  if (share > 1)
-    throw std::invalid_argument(detail::concat({"budget: a share of the space is at most 1, and is ", share}));
+  if (share > 1) detail::fail<std::invalid_argument>({"budget: a share of the space is at most 1, and is ", share});
   return budget::positive(budget::kind::fraction, share, "the share of the space");
 }
 

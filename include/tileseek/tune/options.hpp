@@ -62,11 +62,11 @@ template <class Config>
 [[gnu::cold]] void check(const options<Config>& o) {
   check(o.timing);
   if (!(o.flop >= 0 && std::isfinite(o.flop)))
-    throw std::invalid_argument(concat({"options: flop is ", o.flop, "; give the operations of one run, or 0"}));
+    fail<std::invalid_argument>({"options: flop is ", o.flop, "; give the operations of one run, or 0"});
   if (!(o.final_seconds >= 0))
-    throw std::invalid_argument(concat({"options: final_seconds is ", o.final_seconds, "; give 0 or more"}));
+    fail<std::invalid_argument>({"options: final_seconds is ", o.final_seconds, "; give 0 or more"});
   for (const auto& r : o.rivals)
-    if (!r.measure) throw std::invalid_argument(concat({"options: rival '", r.name, "' has nothing to measure"}));
+    if (!r.measure) fail<std::invalid_argument>({"options: rival '", r.name, "' has nothing to measure"});
 }
 }  // namespace detail
 

@@ -92,9 +92,8 @@ class session {
   /// @throws std::logic_error  results are missing, or the strategy asks what is not in the space
   [[nodiscard, gnu::cold]] std::optional<std::vector<Config>> ask(std::size_t n) {
     if (open_ > 0)
-      throw std::logic_error(
-          detail::concat({"session: ask() while ", open_, " results of the last batch have not been told"}));
-    if (n == 0) throw std::invalid_argument("session: ask(0); ask for at least one configuration");
+      detail::fail<std::logic_error>({"session: ask() while ", open_, " results of the last batch have not been told"});
+    if (n == 0) detail::fail<std::invalid_argument>({"session: ask(0); ask for at least one configuration"});
     for (std::size_t idle = 0; !over(); ++idle) {
       // A strategy that asks known points only is answered from memory, but not for ever.
       if (idle >= 1000) {
@@ -135,8 +134,7 @@ class session {
   /// @throws std::logic_error    there is no such configuration, or it was told before
   /// @throws std::runtime_error  the log cannot be written
   [[gnu::cold]] void tell(std::size_t i, measurement m) {
-    if (!awaits(i))
-      throw std::logic_error(detail::concat({"session: tell(", i, ") of a configuration that is not awaited"}));
+    if (!awaits(i)) detail::fail<std::logic_error>({"session: tell(", i, ") of a configuration that is not awaited"});
     const std::size_t at = asked_[i];
     m = detail::checked(std::move(m));
     state_.seconds = elapsed();
@@ -152,8 +150,7 @@ class session {
   /// @throws std::invalid_argument  not one result for each configuration
   [[gnu::cold]] void tell(std::span<const measurement> results) {
     if (results.size() != asked_.size())
-      throw std::invalid_argument(
-          detail::concat({"session: ", results.size(), " results for a batch of ", asked_.size()}));
+      detail::fail<std::invalid_argument>({"session: ", results.size(), " results for a batch of ", asked_.size()});
     for (std::size_t i = 0; i < results.size(); ++i) tell(i, results[i]);
   }
   void tell(const std::vector<measurement>& results) { tell(std::span<const measurement>(results)); }
@@ -331,15 +328,15 @@ class session {
   /// Answers what is known; what is left in asked_ is to be measured.
   [[gnu::cold]] void open_batch(std::vector<point> points, std::size_t most) {
     if (points.size() > most)
-      throw std::logic_error(detail::concat({"session: the strategy '", strategy_.name(), "' asked ", points.size(),
-                                             " points when at most ", most, " were wanted"}));
+      detail::fail<std::logic_error>({"session: the strategy '", strategy_.name(), "' asked ", points.size(),
+                                      " points when at most ", most, " were wanted"});
     batch_.clear();
     asked_.clear();
     std::vector<std::size_t> replayed;  // ascending: counted in the order they were finished
     for (auto& p : points) {
       if (!lattice().feasible(p))
-        throw std::logic_error(
-            detail::concat({"session: the strategy '", strategy_.name(), "' asked a point that is not in the space"}));
+        detail::fail<std::logic_error>(
+            {"session: the strategy '", strategy_.name(), "' asked a point that is not in the space"});
       const auto [number, is_new] = learn(p, knowledge{knowledge::asked, batch_.size()});
       const auto [how, place] = knowledge_[number];
       if (is_new)

@@ -48,8 +48,7 @@ template <class Config, class M>
 /// early
 [[gnu::cold]] inline void check_size(std::size_t results, std::size_t batch, bool may_stop) {
   if (results > batch || (results < batch && !may_stop))
-    throw std::logic_error(
-        concat({"tileseek::tune: the measurer returned ", results, " measurements for a batch of ", batch}));
+    fail<std::logic_error>({"tileseek::tune: the measurer returned ", results, " measurements for a batch of ", batch});
 }
 
 template <class Config, class M>
@@ -66,7 +65,7 @@ template <class Config, class M>
     for (std::size_t i = 0; i < batch->size(); ++i)
       if (s.awaits(i)) {
         if (!s.should_stop())
-          throw std::logic_error(concat({"tileseek::tune: the measurer left out configuration ", i, " of its batch"}));
+          fail<std::logic_error>({"tileseek::tune: the measurer left out configuration ", i, " of its batch"});
         return;
       }
   }
