@@ -597,6 +597,20 @@ TEST_CASE("a tuner that is killed takes its worker along") {
   }
 }
 
+TEST_CASE("a fork of the tuner has workers of its own") {
+  auto m = isolated(jobs(), run, patient);
+  CHECK(fine(m.measure(std::vector<job>{{good, 1}}).front(), 1));
+  const pid_t worker = m.worker();
+  CHECK(code_of([&] {
+          auto copy = std::move(m);
+          const auto r = copy.measure(std::vector<job>{{good, 2}, {aborts, 3}, {good, 4}});
+          return fine(r[0], 2) && r[1].outcome == status::crashed && fine(r[2], 4) && copy.worker() != worker ? 0 : 1;
+        }) == 0);
+  CHECK(fine(m.measure(std::vector<job>{{good, 5}}).front(), 5));
+  CHECK(m.worker() == worker);
+  CHECK(m.workers() == 1);
+}
+
 TEST_CASE("a worker that is killed 50 times at random: each configuration is answered once, with its own result") {
   struct state {
     std::atomic<pid_t> worker{0};

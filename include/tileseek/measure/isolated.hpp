@@ -201,13 +201,15 @@ class worker_process {
   worker_process() = default;
   worker_process(worker_process&& other) noexcept
       : id_(std::exchange(other.id_, 0)),
+        owner_(other.owner_),
         channel_(std::exchange(other.channel_, -1)),
         key_(other.key_),
         answered_(other.answered_) {}
   worker_process& operator=(worker_process&&) = delete;
   ~worker_process() { end(); }
 
-  [[nodiscard]] bool running() const noexcept { return id_ > 0; }
+  /// Whether there is one, of this very process: a copy of the tuner that the program forked is to leave it alone.
+  [[nodiscard]] bool running() const noexcept { return id_ > 0 && owner_ == ::getpid(); }
   [[nodiscard]] pid_t id() const noexcept { return id_; }
   /// Whether it has measured nothing yet.
   [[nodiscard]] bool fresh() const noexcept { return answered_ == 0; }
@@ -253,6 +255,7 @@ class worker_process {
     }
     ::setpgid(child, child);  // the worker does so, too: whoever comes first
     id_ = child;
+    owner_ = tuner;
     channel_ = ends[0];
   }
 
@@ -287,12 +290,14 @@ class worker_process {
   /// Kills it with its group, and leaves no zombie. @return what waitpid() says; nothing when somebody else was told
   std::optional<int> end() noexcept {
     if (id_ <= 0) return std::nullopt;
-    ::kill(-id_, SIGKILL);
-    ::kill(id_, SIGKILL);  // it may have left its group
     ::close(channel_);
     int how = 0;
     pid_t reaped = 0;
-    while ((reaped = ::waitpid(id_, &how, 0)) < 0 && errno == EINTR) {
+    if (running()) {
+      ::kill(-id_, SIGKILL);
+      ::kill(id_, SIGKILL);  // it may have left its group
+      while ((reaped = ::waitpid(id_, &how, 0)) < 0 && errno == EINTR) {
+      }
     }
     const bool known = reaped == id_;
     id_ = 0;
@@ -422,6 +427,7 @@ class worker_process {
   }
 
   pid_t id_ = 0;
+  pid_t owner_ = 0;
   int channel_ = -1;
   std::uint64_t key_ = 0;
   std::uint64_t answered_ = 0;
