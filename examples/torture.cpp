@@ -89,12 +89,7 @@ tileseek::measurement measure(const Kernel& k) {
 
 /// A run, and whether all came as it must.
 bool works(const tileseek::space<Kernel>& space, const std::string& log, bool first) {
-  tileseek::isolation choices{.most_seconds = 1, .build_seconds = 0.5, .memory = 256'000'000, .quiet = true};
-#if defined(__SANITIZE_ADDRESS__)
-  choices.memory = 0;
-#elif defined(__has_feature)
-  if (__has_feature(address_sanitizer)) choices.memory = 0;
-#endif
+  const tileseek::isolation choices{.most_seconds = 1, .build_seconds = 0.5, .memory = 256'000'000, .quiet = true};
   auto worker = tileseek::isolated(space, measure, choices);
   const auto r = tileseek::tune(space, worker,
                                 {.trials = 200, .log = tileseek::log_file(log), .progress = tileseek::verbosity::quiet},

@@ -43,12 +43,15 @@ using tileseek::timing_limits;
 
 namespace {
 
+constexpr bool address_sanitizer =
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool address_sanitizer = true;
-#elif defined(__has_feature)
-constexpr bool address_sanitizer = __has_feature(address_sanitizer);
+    true;
+#elif !defined(__has_feature)
+    false;
+#elif __has_feature(address_sanitizer)
+    true;
 #else
-constexpr bool address_sanitizer = false;
+    false;
 #endif
 
 struct job {
@@ -595,6 +598,28 @@ TEST_CASE("a tuner that is killed takes its worker along") {
     REQUIRE(waitpid(tuner, nullptr, 0) == tuner);
     CHECK(ends(worker->load()));
   }
+}
+
+TEST_CASE("a tuner that is stopped for a while, as by Ctrl-Z, does not take its worker for late") {
+  const shared<std::atomic<int>> begun;
+  const auto f = [&](const job&) -> double {
+    begun->store(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return 1;
+  };
+  const pid_t tuner = fork();
+  if (tuner == 0) {
+    auto m = isolated(jobs(), f, {.most_seconds = 0.4, .quiet = true});
+    _exit(m.measure(std::vector<job>{{}}).front().valid() ? 0 : 1);
+  }
+  while (begun->load() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  kill(tuner, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  kill(tuner, SIGCONT);
+  int how = 0;
+  REQUIRE(waitpid(tuner, &how, 0) == tuner);
+  CHECK(WIFEXITED(how));
+  CHECK(WEXITSTATUS(how) == 0);
 }
 
 TEST_CASE("a fork of the tuner has workers of its own") {

@@ -293,7 +293,9 @@ class worker_process {
     ::close(channel_);
     int how = 0;
     pid_t reaped = 0;
-    if (running()) {
+    siginfo_t info{};
+    // Somebody may have reaped it already (or nobody has to: SIGCHLD is ignored), and the number may be another's.
+    if (running() && ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0) {
       ::kill(-id_, SIGKILL);
       ::kill(id_, SIGKILL);  // it may have left its group
       while ((reaped = ::waitpid(id_, &how, 0)) < 0 && errno == EINTR) {
@@ -345,7 +347,7 @@ class worker_process {
 #endif
     ::setrlimit(RLIMIT_CORE, &no_core);
     if (choices.memory > 0) {
-      const auto most = static_cast<rlim_t>(address_space() + choices.memory);
+      const auto most = static_cast<rlim_t>(address_space() + (choices.memory & (~std::uint64_t{0} >> 2)));
       const rlimit memory{most, most};
       ::setrlimit(RLIMIT_AS, &memory);
     }
@@ -382,12 +384,13 @@ class worker_process {
     auto* at = static_cast<char*>(data);
     while (size > 0) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_at - clock::now()).count();
-      if (left <= 0) return fate::late;
       pollfd waiting{channel_, POLLIN, 0};
       // Looks up every 100 ms: a worker that died is not noticed by its channel when a process it started holds that.
-      const int ready = ::poll(&waiting, 1, left < 100 ? static_cast<int>(left) : 100);
+      // Looks once more when it is late: the tuner may have been stopped (Ctrl-Z) while the worker was not.
+      const int ready = ::poll(&waiting, 1, left < 0 ? 0 : left < 100 ? static_cast<int>(left) : 100);
       if (ready < 0 && errno != EINTR) return fate::closed;
       if (ready <= 0) {
+        if (left <= 0) return fate::late;
         if (ready == 0 && dead() && ::poll(&waiting, 1, 0) == 0) return fate::closed;
         continue;
       }
