@@ -290,10 +290,13 @@ void plot(const std::vector<row>& rows, const std::string& file) {
   std::vector<const row*> drawn;  // one form of each strategy; more lines could not be told apart
   for (const auto& r : rows)
     if (r.who.label.find(',') == std::string::npos || r.who.label == "dynamic_gradient, published") drawn.push_back(&r);
+  // As many colours as lines that can be told apart.
+  constexpr std::array<const char*, 12> colours = {"#7f7f7f", "#c7c7c7", "#bcbd22", "#8c564b", "#e377c2", "#9467bd",
+                                                   "#17becf", "#2ca02c", "#98df8a", "#ffbb78", "#ff7f0e", "#1f77b4"};
   std::string lines;
   for (std::size_t i = 0; i < drawn.size(); ++i)
-    lines += std::string(i == 0 ? "" : ", ") + "'-' with lines linewidth 2 linetype " + std::to_string(i % 6 + 1) +
-             " dashtype " + std::to_string(i / 6 + 1) + " title '" + drawn[i]->who.label + "' noenhanced";
+    lines += std::string(i == 0 ? "" : ", ") + "'-' with lines linewidth 2 linecolor rgb '" +
+             colours[i % colours.size()] + "' title '" + drawn[i]->who.label + "' noenhanced";
   script += lines + '\n';
   for (const row* of : drawn) {
     const row& r = *of;

@@ -57,6 +57,12 @@ tileseek::options<tile> logged(const temporary_file& file, std::size_t trials, s
   return o;
 }
 
+tileseek::options<tile> guarded(const temporary_file& file, std::size_t trials, std::size_t batch = 1) {
+  auto o = logged(file, trials, batch);
+  o.crashed_after = 2;
+  return o;
+}
+
 using measure_function = std::function<measurement(const tile&)>;
 
 const tileseek::space<tile>& compiled_tiles() {
@@ -197,7 +203,6 @@ TEST_CASE("a run killed 50 times ends like one that was not") {
   temporary_file file;
   const auto expected = run(logged(undisturbed_file, 150, 3), tileseek::droplet{});
   auto o = logged(file, 150, 3);
-  o.crashed_after = 0;  // killed every few milliseconds, an innocent configuration is soon hit twice
   // Calls of the measurer are counted by bytes in a file, which survive the kill.
   temporary_file calls;
   tileseek::rng random(9);
@@ -239,7 +244,6 @@ TEST_CASE("a tuner with a worker, killed 50 times: no finished trial is lost, an
   temporary_file file;
   const auto expected = run(logged(undisturbed_file, 120, 3), tileseek::droplet{});
   auto o = logged(file, 120, 3);
-  o.crashed_after = 0;
   temporary_file calls;
   const auto slow = [&](const tile& t) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -291,7 +295,7 @@ TEST_CASE("a configuration that kills the run is found out: after its second dea
   for (const std::size_t batch : {1u, 5u, 60u}) {
     CAPTURE(batch);
     temporary_file undisturbed_file;
-    const auto expected = run(logged(undisturbed_file, 60, batch), survives, tileseek::random{});
+    const auto expected = run(guarded(undisturbed_file, 60, batch), survives, tileseek::random{});
     const auto crashers = expected.by_status[static_cast<std::size_t>(status::crashed)];
     REQUIRE(crashers >= 4);
     temporary_file file;
@@ -307,7 +311,7 @@ TEST_CASE("a configuration that kills the run is found out: after its second dea
     for (int code = 9; code != 0;) {
       const pid_t child = fork();
       if (child == 0) {
-        static_cast<void>(run(logged(file, 60, batch), dies, tileseek::random{}));
+        static_cast<void>(run(guarded(file, 60, batch), dies, tileseek::random{}));
         _exit(0);
       }
       int how = 0;
@@ -326,7 +330,7 @@ TEST_CASE("a configuration that kills the run is found out: after its second dea
     CHECK(called.size() == 60);
     CHECK(calls.lines().size() == 60 - crashers + deaths);  // what did not kill it was measured once
     counted none;
-    const auto r = run(logged(file, 60, batch), none, tileseek::random{});
+    const auto r = run(guarded(file, 60, batch), none, tileseek::random{});
     CHECK(none.total == 0);
     CHECK(r.replayed == 60);
     same(r, expected);
@@ -340,7 +344,7 @@ TEST_CASE("a run that was killed once blames nobody, and hands out one by one wh
   const auto killed_in_a_batch_of = [&](std::size_t n) {
     const pid_t child = fork();
     if (child == 0) {
-      tileseek::session<tile> s(tiles(), tileseek::random{}, logged(file, 30, n));
+      tileseek::session<tile> s(tiles(), tileseek::random{}, guarded(file, 30, n));
       const auto batch = s.ask(n);
       for (std::size_t i = 0; i + 3 < n; ++i) s.tell(i, cost_of((*batch)[i]));
       _exit(0);
@@ -350,13 +354,11 @@ TEST_CASE("a run that was killed once blames nobody, and hands out one by one wh
   };
   killed_in_a_batch_of(8);
   {
-    auto o = logged(file, 30, 8);
-    o.crashed_after = 0;  // asks no one by one
-    tileseek::session<tile> s(tiles(), tileseek::random{}, o);
+    tileseek::session<tile> s(tiles(), tileseek::random{}, logged(file, 30, 8));  // asks none one by one
     CHECK(s.ask(8)->size() == 3);
   }
   std::vector<std::size_t> sizes;
-  tileseek::session<tile> s(tiles(), tileseek::random{}, logged(file, 30, 8));
+  tileseek::session<tile> s(tiles(), tileseek::random{}, guarded(file, 30, 8));
   while (const auto batch = s.ask(8)) {
     sizes.push_back(batch->size());
     for (std::size_t i = 0; i < batch->size(); ++i) s.tell(i, cost_of((*batch)[i]));
@@ -366,7 +368,7 @@ TEST_CASE("a run that was killed once blames nobody, and hands out one by one wh
   CHECK(r.notes.empty());
   CHECK(r.trials == 30);
   temporary_file again;
-  same(r, run(logged(again, 30, 8), tileseek::random{}));
+  same(r, run(guarded(again, 30, 8), tileseek::random{}));
 }
 
 TEST_CASE("what is being measured stands in a file beside the log, for as long as the log is open") {
@@ -382,13 +384,13 @@ TEST_CASE("what is being measured stands in a file beside the log, for as long a
     CHECK(running().starts_with("{\"running\":[{\"configuration\":" + values + "}]}"));
     return cost_of(t);
   };
-  CHECK(run(logged(file, 10), looks, tileseek::random{}).trials == 10);
+  CHECK(run(guarded(file, 10), looks, tileseek::random{}).trials == 10);
   CHECK(!exists());
   const measure_function gives_up = [&](const tile&) -> measurement {
     CHECK(exists());
     throw std::bad_alloc();
   };
-  CHECK_THROWS_AS(static_cast<void>(run(logged(file, 20), gives_up, tileseek::random{})), std::bad_alloc);
+  CHECK_THROWS_AS(static_cast<void>(run(guarded(file, 20), gives_up, tileseek::random{})), std::bad_alloc);
   CHECK(!exists());
   const auto content = file.content();
   // Torn, empty, of another space, of what was finished: none is a suspect.
@@ -398,27 +400,27 @@ TEST_CASE("what is being measured stands in a file beside the log, for as long a
         R"({"running":[{"configuration":)" + finished + R"(,"deaths":7}]})"}) {
     file.write(content);
     std::ofstream(name) << text;
-    CHECK(run(logged(file, 20), tileseek::random{}).by_status[static_cast<std::size_t>(status::crashed)] == 0);
+    CHECK(run(guarded(file, 20), tileseek::random{}).by_status[static_cast<std::size_t>(status::crashed)] == 0);
     CHECK(!exists());
   }
   // Nothing is known of a file that is left over when its log is gone.
   temporary_file gone;
   std::ofstream(gone.path() + ".running") << R"({"running":[{"configuration":)" << finished << R"(,"deaths":7}]})";
-  CHECK(run(logged(gone, 160), tileseek::random{}).by_status[static_cast<std::size_t>(status::crashed)] == 0);
+  CHECK(run(guarded(gone, 160), tileseek::random{}).by_status[static_cast<std::size_t>(status::crashed)] == 0);
   CHECK(access((gone.path() + ".running").c_str(), F_OK) != 0);
 }
 
 TEST_CASE("a suspect that the next run does not ask stays one") {
   temporary_file file;
   const auto name = file.path() + ".running";
-  static_cast<void>(run(logged(file, 5), tileseek::random{}));
+  static_cast<void>(run(guarded(file, 5), tileseek::random{}));
   const tile last{16, 2, 8};
   const auto values = tileseek::detail::to_json(tiles().named_values_of(last)).dump();
   for (const bool alone : {true, false}) {
     const std::string also = R"(,{"configuration":{"rows":16,"columns":1,"unroll":8},"deaths":1})";
     std::ofstream(name) << R"({"running":[{"configuration":)" << values << R"(,"deaths":1})" << (alone ? "" : also)
                         << "]}";
-    auto o = logged(file, 5);
+    auto o = guarded(file, 5);
     o.seed = alone ? 77 : 78;  // another run
     const auto r = run(o, tileseek::exhaustive{});
     CHECK(r.trials == 5);
@@ -428,7 +430,7 @@ TEST_CASE("a suspect that the next run does not ask stays one") {
   }
   // It was not alone when it died last: it has its chance.
   counted measured;
-  const auto r = run(logged(file, 160), measured, tileseek::exhaustive{});
+  const auto r = run(guarded(file, 160), measured, tileseek::exhaustive{});
   CHECK(measured.calls.count(last) == 1);
   CHECK(r.by_status[static_cast<std::size_t>(status::crashed)] == 0);
   CHECK(access(name.c_str(), F_OK) != 0);

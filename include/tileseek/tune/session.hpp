@@ -51,10 +51,11 @@ namespace detail {
 /// serialiser. Points found in the log are answered from it; when the strategy asks a point that the log does not hold
 /// while the log still holds others, the run says so and tells the rest as a warm start.
 ///
-/// What is about to be measured is noted with the log, so that a configuration that takes the run itself down is found
-/// out. A resumed run hands out one by one what was being measured when a run died; what was being measured alone at the
-/// last of two deaths (`options::crashed_after`) is taken as `crashed`. Not at the first one, because runs are also killed
-/// by their users: if that befalls the same configuration twice, remove its line from the log. isolated() saves the run.
+/// With `options::crashed_after`, what is about to be measured is noted with the log, so that a configuration that takes
+/// the run itself down is found out. A resumed run then hands out one by one what was being measured when a run died; what
+/// was being measured alone at the last of so many deaths is taken as `crashed`. It is off by default, because a run that
+/// is killed and started again and again must end like one that was not: a kill cannot be told from a crash. isolated()
+/// needs none of this: it saves the run.
 template <class Config>
 class session {
  public:
