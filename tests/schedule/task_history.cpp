@@ -48,6 +48,23 @@ TEST_CASE("failures never enter the latency history") {
   CHECK(h.trials() == 6);
 }
 
+TEST_CASE("what was known before the first trial is the best before it, and no trial") {
+  tileseek::task_history h(3.0);
+  CHECK(h.valid());
+  CHECK(h.best() == 3);
+  CHECK(h.trials() == 0);
+  h.add(failed);
+  h.add(4.0);
+  h.end_round();
+  CHECK(h.best_after(0) == 3);
+  CHECK(h.best_after(2) == 3);
+  CHECK(h.best_after_round(0) == 3);
+  CHECK(h.stall() == 2);
+  h.add(2.0);
+  CHECK(h.best() == 2);
+  CHECK(h.stall() == 1);
+}
+
 TEST_CASE("the stall is counted from the trial after which the best was last notably worse than now") {
   tileseek::task_history h;
   h.add(10.0);

@@ -14,6 +14,9 @@ class task_history {
   /// What counts as an improvement: this share of the best, which is what a median of few samples can tell.
   static constexpr double notable = 0.005;
 
+  /// @param known  seconds of the best result that was known before the first trial; infinite: none was
+  explicit task_history(double known = none) : known_(known), best_(known) {}
+
   /// A trial ended with this cost in seconds; infinite: it failed.
   void add(double cost) {
     if (!(cost < none)) ++failures_;
@@ -29,15 +32,15 @@ class task_history {
   [[nodiscard]] std::size_t failures() const noexcept { return failures_; }
   [[nodiscard]] std::size_t rounds() const noexcept { return ends_.size(); }
 
-  /// Whether any trial was valid.
+  /// Whether there is a valid result.
   [[nodiscard]] bool valid() const noexcept { return best_ < none; }
   /// Seconds; infinite while no trial was valid.
   [[nodiscard]] double best() const noexcept { return best_; }
   /// After the first n trials. @pre n <= trials()
-  [[nodiscard]] double best_after(std::size_t n) const noexcept { return n == 0 ? none : curve_[n - 1]; }
+  [[nodiscard]] double best_after(std::size_t n) const noexcept { return n == 0 ? known_ : curve_[n - 1]; }
   /// After the first n rounds. @pre n <= rounds()
   [[nodiscard]] double best_after_round(std::size_t n) const noexcept {
-    return n == 0 ? none : best_after(ends_[n - 1]);
+    return best_after(n == 0 ? 0 : ends_[n - 1]);
   }
 
   /// Trials since the best was last notably worse than now; all of them while no trial was valid.
@@ -46,7 +49,8 @@ class task_history {
  private:
   static constexpr double none = std::numeric_limits<double>::infinity();
 
-  double best_ = none;
+  double known_;
+  double best_;
   std::vector<double> curve_;      ///< the best after each trial
   std::vector<std::size_t> ends_;  ///< of each round: trials by then
   std::size_t settled_ = 0;        ///< leading trials after which the best was notably worse than now
