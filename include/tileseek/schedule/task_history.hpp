@@ -39,9 +39,7 @@ class task_history {
   /// After the first n trials. @pre n <= trials()
   [[nodiscard]] double best_after(std::size_t n) const noexcept { return n == 0 ? known_ : curve_[n - 1]; }
   /// After the first n rounds. @pre n <= rounds()
-  [[nodiscard]] double best_after_round(std::size_t n) const noexcept {
-    return best_after(n == 0 ? 0 : ends_[n - 1]);
-  }
+  [[nodiscard]] double best_after_round(std::size_t n) const noexcept { return best_after(n == 0 ? 0 : ends_[n - 1]); }
 
   /// Trials since the best was last notably worse than now; all of them while no trial was valid.
   [[nodiscard]] std::size_t stall() const noexcept { return curve_.size() - settled_; }
