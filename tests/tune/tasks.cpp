@@ -551,6 +551,50 @@ TEST_CASE("an objective that is met ends the run") {
   CHECK(r.trials() < 50);
 }
 
+TEST_CASE("the scheduler hears what a search with a model hopes for, and who is alike") {
+  struct hopeful : tileseek::random {
+    [[nodiscard]] double gap() const { return 0.25; }
+  };
+  struct curious {
+    std::shared_ptr<std::vector<tileseek::task_state>> last;
+    std::optional<std::size_t> next(std::span<const tileseek::task_state> tasks, tileseek::rng& random) {
+      last->assign(tasks.begin(), tasks.end());
+      return round_robin().next(tasks, random);
+    }
+  };
+  std::vector<task> tasks;
+  const char* const tags[] = {"conv", "", "dense", "conv"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    auto d = described("task " + std::to_string(i), 2, 3e9);
+    d.tag = tags[i];
+    d.network = i;
+    d.reachable = 1e-4;
+    d.untuned = 1e-2;
+    if (i == 0)
+      tasks.emplace_back(d, tiles(), cost_of, hopeful{}, quiet());
+    else
+      tasks.emplace_back(d, tiles(), cost_of, tileseek::random{}, quiet());
+  }
+  const auto seen = std::make_shared<std::vector<tileseek::task_state>>();
+  (void)tune_tasks(tasks, trials(17), curious{seen});
+  REQUIRE(seen->size() == 4);
+  CHECK((*seen)[0].gap == 0.25);
+  CHECK_FALSE((*seen)[1].gap.has_value());
+  CHECK((*seen)[0].group == (*seen)[3].group);
+  CHECK((*seen)[0].group != (*seen)[2].group);
+  CHECK((*seen)[1].group == tileseek::task_state::no_group);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto& t = (*seen)[i];
+    CHECK(t.network == i);
+    CHECK(t.weight == 2);
+    CHECK(t.flop == 3e9);
+    CHECK(t.reachable == 1e-4);
+    CHECK(t.untuned == 1e-2);
+    CHECK(t.history.trials() == 4);
+    CHECK(t.history.rounds() == 1);
+  }
+}
+
 TEST_CASE("what was known before counts as known, and not as a trial") {
   auto choices = quiet();
   choices.warm_start = {{tile{8, 4, 4}, cost_of({8, 4, 4})}};

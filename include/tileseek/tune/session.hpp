@@ -186,6 +186,8 @@ class session {
 
   [[nodiscard]] const progress& state() const noexcept { return state_; }
   [[nodiscard]] stop why() const noexcept { return stopped_; }
+  /// What the strategy thinks it may still save, if it has an opinion: see ForecastingStrategy.
+  [[nodiscard]] std::optional<double> gap() const { return strategy_.gap(); }
   [[nodiscard]] const space<Config>& searched() const noexcept { return space_; }
   [[nodiscard]] const options<Config>& choices() const noexcept { return options_; }
   /// All trials so far, in the order they were finished; the warm start is not among them.

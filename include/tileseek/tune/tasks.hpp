@@ -228,6 +228,7 @@ class until_valid {
     }
     of_.tell(space, done);
   }
+  [[nodiscard]] std::optional<double> gap() const { return of_.gap(); }
 
  private:
   any_strategy of_;
@@ -249,6 +250,7 @@ class open_task {
   virtual void turn(std::size_t trials, double seconds) = 0;
   [[nodiscard]] virtual const progress& state() const = 0;
   [[nodiscard]] virtual stop why() const = 0;
+  [[nodiscard]] virtual std::optional<double> gap() const = 0;
   [[nodiscard]] virtual const std::vector<trial>& history() const = 0;
   /// Holds the final contest, if there is to be one. Adds what is odd to the notes; returns the result<Config>.
   [[nodiscard]] virtual std::any finish(task_row& row, std::vector<std::string>& notes) = 0;
@@ -268,6 +270,7 @@ class open_session final : public open_task {
   }
   [[nodiscard]] const progress& state() const override { return s_.state(); }
   [[nodiscard]] stop why() const override { return s_.why(); }
+  [[nodiscard]] std::optional<double> gap() const override { return s_.gap(); }
   [[nodiscard]] const std::vector<trial>& history() const override { return s_.history(); }
   [[nodiscard]] std::any finish(task_row& row, std::vector<std::string>& notes) override {
     auto r = s_.finish();
@@ -535,6 +538,7 @@ class task {
           {row.name, ": given up after ", row.trials, " trials without a valid result; the last: ",
            to_string(running.history().back().result.outcome), " ", running.history().back().result.note}));
     }
+    state.gap = running.gap();
     state.finished = row.done();
 
     tasks_progress shown;
