@@ -78,6 +78,7 @@ TEST_CASE("the choice is the published formula's, by hand") {
   CHECK(choice(o, {falling, standing(5.99)}) == 0);
   // Within the window nothing is known of the past: 0.8 * 7 / 3 against 0.8 * 8 / 3.
   CHECK(choice({}, {task_with({1e9, 1e8, 7}), task_with({8, 8, 8})}) == 1);
+  CHECK(choice(published(), {task_with({9, 9, 7}), task_with({8, 8})}) == 1);
 }
 
 TEST_CASE("a preset history of 1e2 and 1e-8 seconds, five trials: four for the first, one for the second") {
@@ -159,6 +160,9 @@ TEST_CASE("the bound by the alike: who is far below the group's speed goes first
   SUBCASE("a group of one is none") {
     auto alone = tasks;
     alone[1].group = 2;
+    CHECK(choice(o, alone) == 2);
+    o.beta = 0.5;  // and does not wait for itself to be twice as fast
+    alone[2].group = task_state::no_group;
     CHECK(choice(o, alone) == 2);
   }
   SUBCASE("a member without a valid result does not count as infinitely slow or fast") {

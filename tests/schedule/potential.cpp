@@ -52,7 +52,7 @@ TEST_CASE("the index, by hand: of two tasks the one with more at stake, less spe
 
 TEST_CASE("the index, by hand: its figures") {
   // n = 8, best 1 since trial 6 (s = 3), 2 after trial 4.
-  const auto a = task_with({2, 2, 2, 2, 2, 1, 1, 1});
+  const auto a = task_with({4, 4, 4, 2, 2, 1, 1, 1});
   const double index = std::pow(8, -1.6) * std::pow(5.0 / 8, -0.5) * std::pow(std::log(2.0) + 0.01, 0.3);
   // n = 4, flat: s = 4 and d = 0, times its weight.
   const double other = std::pow(4, -1.6) * std::pow(6.0 / 4, -0.5) * std::pow(0.01, 0.3);
@@ -172,6 +172,27 @@ TEST_CASE("what it remembers to save time changes no choice") {
     t.history.end_round();
     if (turn % 7 == 0) t.gap = 0.1;
     if (turn % 11 == 0) t.reachable = 1;
+  }
+}
+
+TEST_CASE("it remembers nothing of tasks that differ in anything") {
+  const auto original = task_with({2, 2, 2, 2, 2, 1, 1, 1});
+  auto gap = original;
+  gap.gap = 0.9;
+  auto reachable = original;
+  reachable.reachable = 0.9;
+  const auto halfway = task_with({9, 9, 9, 9, 2, 1, 1, 1});
+  const auto stall = task_with({2, 2, 2, 2, 2, 2, 2, 1});
+  for (const auto& other : {gap, reachable, halfway, stall}) {
+    potential s;
+    rng random;
+    auto against = original;
+    // As much weight as makes the two unlike, one way round or the other.
+    const bool more = choice({other, against}) == 0;
+    against.weight = more ? 1.01 : 0.99;
+    REQUIRE(choice({other, against}) == (more ? 0 : 1));
+    CHECK(s.next(std::vector<task_state>{original, against}, random) == (more ? 1 : 0));
+    CHECK(s.next(std::vector<task_state>{other, against}, random) == (more ? 0 : 1));
   }
 }
 

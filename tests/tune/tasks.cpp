@@ -99,6 +99,15 @@ struct at_random {
   }
 };
 
+/// Round robin that keeps what it was shown last.
+struct curious {
+  std::shared_ptr<std::vector<tileseek::task_state>> last = std::make_shared<std::vector<tileseek::task_state>>();
+  std::optional<std::size_t> next(std::span<const tileseek::task_state> tasks, tileseek::rng& random) {
+    last->assign(tasks.begin(), tasks.end());
+    return round_robin().next(tasks, random);
+  }
+};
+
 /// All schedulers, in rounds of `round`.
 std::vector<any_scheduler> schedulers(std::size_t round) {
   gradient_options g;
@@ -555,13 +564,6 @@ TEST_CASE("the scheduler hears what a search with a model hopes for, and who is 
   struct hopeful : tileseek::random {
     [[nodiscard]] double gap() const { return 0.25; }
   };
-  struct curious {
-    std::shared_ptr<std::vector<tileseek::task_state>> last;
-    std::optional<std::size_t> next(std::span<const tileseek::task_state> tasks, tileseek::rng& random) {
-      last->assign(tasks.begin(), tasks.end());
-      return round_robin().next(tasks, random);
-    }
-  };
   std::vector<task> tasks;
   const char* const tags[] = {"conv", "", "dense", "conv"};
   for (std::size_t i = 0; i < 4; ++i) {
@@ -604,6 +606,11 @@ TEST_CASE("what was known before counts as known, and not as a trial") {
   const auto r = tune_tasks(tasks, trials(40));
   CHECK(r.tasks[0].seconds == cost_of({8, 4, 4}).cost());
   CHECK(r.trials() == 40);
+  const curious scheduler;
+  (void)tune_tasks(tasks, trials(1), scheduler);
+  CHECK((*scheduler.last)[0].history.best() == cost_of({8, 4, 4}).cost());
+  CHECK((*scheduler.last)[0].history.trials() == 0);
+  CHECK_FALSE((*scheduler.last)[1].history.valid());
 }
 
 TEST_CASE("the table") {

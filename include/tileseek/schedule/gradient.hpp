@@ -142,22 +142,18 @@ class gradient {
     return detail::largest(tasks, random, [](std::size_t) { return 1.0; });
   }
 
-  /// Sums up the groups, and lets those go that are not like the others.
+  /// Sums up the groups, and lets those go that are not like the others; the next choice counts without them.
   void update_groups(std::span<const task_state> tasks) {
     left_.resize(tasks.size());
     sum_up(tasks);
-    bool changed = false;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto& t = tasks[i];
       if (t.group == task_state::no_group || left_[i] != 0 || !t.history.valid()) continue;
       const auto& g = groups_[t.group];
       const std::size_t others = t.history.rounds() == g.rounds ? g.second_rounds : g.rounds;
-      if (g.members > 1 && t.history.rounds() > 5 + others && t.flop / t.history.best() < g.best_speed / o_.beta) {
+      if (g.members > 1 && t.history.rounds() > 5 + others && t.flop / t.history.best() < g.best_speed / o_.beta)
         left_[i] = 1;
-        changed = true;
-      }
     }
-    if (changed) sum_up(tasks);
   }
   void sum_up(std::span<const task_state> tasks) {
     groups_.clear();
