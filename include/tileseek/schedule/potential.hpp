@@ -17,8 +17,8 @@
 //   v n^-1.6  ((s + 2) / n)^-0.5 (d + 0.01)^0.3                     of any search
 //   v n^-1.25 ((s + 2) / n)^-0.6 (d + 0.01)^0.2 (g + 0.02)^0.7      of a search with a model
 //
-// times max(0.1, 1 - reachable / best) if one can tell what latency is reachable. That is worth more than all the rest: an
-// estimate within 20 % saves about as much again as the index does, one that is off by a factor of two saves nothing. A
+// times max(0.1, 1 - reachable / best) if one can tell what latency is reachable. An estimate within 20 % saves about
+// another tenth of the trials, one that is off by a factor of two saves nothing; to know the optimum would save half. A
 // task without a valid result has v / (n + 1)^2, v from what it costs untuned: never nothing, because kernels that fail
 // seventy times in a row and then run are real, and soon little. The constants were fitted on replayed recordings of
 // public kernel spaces; the index is flat around them.

@@ -54,7 +54,7 @@ struct task_description {
   std::optional<double> untuned{};  ///< seconds of the kernel in use today: what a task without a valid result costs
   std::optional<double>
       reachable{};  ///< estimate of the seconds that tuning can reach: a vendor library's time for this
-                    ///< shape, a roofline. Within 20 % it saves as much as the scheduler does
+                    ///< shape, a roofline. Within 20 % it saves about a tenth of the trials
 };
 
 /// A line of the table.
