@@ -291,9 +291,9 @@ void plot(const std::vector<row>& rows, const std::string& file) {
   for (const auto& r : rows)
     if (r.who.label.find(',') == std::string::npos || r.who.label == "dynamic_gradient, published") drawn.push_back(&r);
   std::string lines;
-  for (const row* r : drawn)
-    lines +=
-        std::string(lines.empty() ? "" : ", ") + "'-' with lines linewidth 2 title '" + r->who.label + "' noenhanced";
+  for (std::size_t i = 0; i < drawn.size(); ++i)
+    lines += std::string(i == 0 ? "" : ", ") + "'-' with lines linewidth 2 linetype " + std::to_string(i % 6 + 1) +
+             " dashtype " + std::to_string(i / 6 + 1) + " title '" + drawn[i]->who.label + "' noenhanced";
   script += lines + '\n';
   for (const row* of : drawn) {
     const row& r = *of;

@@ -9,9 +9,13 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -24,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tileseek/measure/isolated.hpp>
 #include <tileseek/search/droplet.hpp>
 #include <tileseek/search/dynamic_gradient.hpp>
 #include <tileseek/search/exhaustive.hpp>
@@ -191,6 +196,8 @@ TEST_CASE("a run killed 50 times ends like one that was not") {
   temporary_file undisturbed_file;
   temporary_file file;
   const auto expected = run(logged(undisturbed_file, 150, 3), tileseek::droplet{});
+  auto o = logged(file, 150, 3);
+  o.crashed_after = 0;  // killed every few milliseconds, an innocent configuration is soon hit twice
   // Calls of the measurer are counted by bytes in a file, which survive the kill.
   temporary_file calls;
   tileseek::rng random(9);
@@ -207,7 +214,7 @@ TEST_CASE("a run killed 50 times ends like one that was not") {
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      static_cast<void>(run(logged(file, 150, 3), slow, tileseek::droplet{}));
+      static_cast<void>(run(o, slow, tileseek::droplet{}));
       _exit(0);
     }
     std::this_thread::sleep_for(std::chrono::microseconds(500 + random.below(10000)));
@@ -218,13 +225,213 @@ TEST_CASE("a run killed 50 times ends like one that was not") {
     finished = WIFEXITED(how);
     if (WIFEXITED(how)) CHECK(WEXITSTATUS(how) == 0);
   }
-  const auto r = run(logged(file, 150, 3), slow, tileseek::droplet{});
+  const auto r = run(o, slow, tileseek::droplet{});
   CHECK(kills > 5);
   same(r, expected);
   CHECK(configurations(file) == configurations(undisturbed_file));
   // A kill between measuring and writing costs that one measurement again: no more.
   CHECK(calls.content().size() >= r.trials);
   CHECK(calls.content().size() <= r.trials + kills);
+}
+
+TEST_CASE("a tuner with a worker, killed 50 times: no finished trial is lost, and none measured twice") {
+  temporary_file undisturbed_file;
+  temporary_file file;
+  const auto expected = run(logged(undisturbed_file, 120, 3), tileseek::droplet{});
+  auto o = logged(file, 120, 3);
+  o.crashed_after = 0;
+  temporary_file calls;
+  const auto slow = [&](const tile& t) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    std::FILE* f = std::fopen(calls.path().c_str(), "ab");
+    std::fputc('x', f);
+    std::fclose(f);
+    return cost_of(t);
+  };
+  const auto start = [&] {
+    auto worker = isolated(compiled_tiles(), slow);
+    return tune(compiled_tiles(), worker, o, tileseek::any_strategy(tileseek::droplet{}));
+  };
+  tileseek::rng random(4);
+  std::size_t kills = 0;
+  std::fflush(stdout);  // or the worker would do so for what it inherits
+  for (bool finished = false; kills < 50 && !finished;) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      try {
+        static_cast<void>(start());
+      } catch (const std::exception& e) {  // a worker that still held the log's lock, for example
+        std::fprintf(stderr, "%s\n", e.what());
+        _exit(1);
+      }
+      _exit(0);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(500 + random.below(12000)));
+    kill(child, SIGKILL);
+    int how = 0;
+    REQUIRE(waitpid(child, &how, 0) == child);
+    finished = WIFEXITED(how);
+    if (finished) CHECK(WEXITSTATUS(how) == 0);
+    if (WIFSIGNALED(how)) ++kills;
+  }
+  const auto r = start();
+  CHECK(kills > 5);
+  same(r, expected);
+  CHECK(configurations(file) == configurations(undisturbed_file));
+  CHECK(calls.content().size() >= r.trials);
+  CHECK(calls.content().size() <= r.trials + kills);
+}
+
+TEST_CASE("a configuration that kills the run is found out: after its second death the run goes on without it") {
+  const auto deadly = [](const tile& t) { return t.rows + t.columns == 7; };
+  const measure_function survives = [&](const tile& t) {
+    return deadly(t) ? tileseek::failure(status::crashed, "the run died 2 times while measuring this") : cost_of(t);
+  };
+  for (const std::size_t batch : {1u, 5u, 60u}) {
+    CAPTURE(batch);
+    temporary_file undisturbed_file;
+    const auto expected = run(logged(undisturbed_file, 60, batch), survives, tileseek::random{});
+    const auto crashers = expected.by_status[static_cast<std::size_t>(status::crashed)];
+    REQUIRE(crashers >= 4);
+    temporary_file file;
+    temporary_file calls;
+    const measure_function dies = [&](const tile& t) {
+      std::FILE* f = std::fopen(calls.path().c_str(), "ab");
+      std::fprintf(f, "%s\n", compiled_tiles().describe(t).c_str());
+      std::fclose(f);
+      if (deadly(t)) _exit(9);
+      return cost_of(t);
+    };
+    std::size_t deaths = 0;
+    for (int code = 9; code != 0;) {
+      const pid_t child = fork();
+      if (child == 0) {
+        static_cast<void>(run(logged(file, 60, batch), dies, tileseek::random{}));
+        _exit(0);
+      }
+      int how = 0;
+      REQUIRE(waitpid(child, &how, 0) == child);
+      REQUIRE(WIFEXITED(how));
+      code = WEXITSTATUS(how);
+      REQUIRE((code == 0 || code == 9));
+      if (code == 9) ++deaths;
+      REQUIRE(deaths <= 2 * crashers);
+    }
+    // The first of a batch to die may take an innocent one with it: never into the log.
+    CHECK(deaths >= crashers + 1);
+    CHECK(deaths <= 2 * crashers);
+    std::map<std::string, std::size_t> called;
+    for (const auto& line : calls.lines()) ++called[line];
+    CHECK(called.size() == 60);
+    CHECK(calls.lines().size() == 60 - crashers + deaths);  // what did not kill it was measured once
+    counted none;
+    const auto r = run(logged(file, 60, batch), none, tileseek::random{});
+    CHECK(none.total == 0);
+    CHECK(r.replayed == 60);
+    same(r, expected);
+    CHECK(access((file.path() + ".running").c_str(), F_OK) != 0);
+  }
+}
+
+TEST_CASE("a run that was killed once blames nobody, and hands out one by one what was being measured") {
+  temporary_file file;
+  const auto other = file.path() + ".running";
+  const auto killed_in_a_batch_of = [&](std::size_t n) {
+    const pid_t child = fork();
+    if (child == 0) {
+      tileseek::session<tile> s(tiles(), tileseek::random{}, logged(file, 30, n));
+      const auto batch = s.ask(n);
+      for (std::size_t i = 0; i + 3 < n; ++i) s.tell(i, cost_of((*batch)[i]));
+      _exit(0);
+    }
+    REQUIRE(waitpid(child, nullptr, 0) == child);
+    CHECK(access(other.c_str(), F_OK) == 0);
+  };
+  killed_in_a_batch_of(8);
+  {
+    auto o = logged(file, 30, 8);
+    o.crashed_after = 0;  // asks no one by one
+    tileseek::session<tile> s(tiles(), tileseek::random{}, o);
+    CHECK(s.ask(8)->size() == 3);
+  }
+  std::vector<std::size_t> sizes;
+  tileseek::session<tile> s(tiles(), tileseek::random{}, logged(file, 30, 8));
+  while (const auto batch = s.ask(8)) {
+    sizes.push_back(batch->size());
+    for (std::size_t i = 0; i < batch->size(); ++i) s.tell(i, cost_of((*batch)[i]));
+  }
+  CHECK(sizes == std::vector<std::size_t>{1, 1, 1, 8, 8, 6});
+  const auto r = s.finish();
+  CHECK(r.notes.empty());
+  CHECK(r.trials == 30);
+  temporary_file again;
+  same(r, run(logged(again, 30, 8), tileseek::random{}));
+}
+
+TEST_CASE("what is being measured stands in a file beside the log, for as long as the log is open") {
+  temporary_file file;
+  const auto name = file.path() + ".running";
+  const auto running = [&] {
+    std::ifstream in(name);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const auto exists = [&] { return access(name.c_str(), F_OK) == 0; };
+  const measure_function looks = [&](const tile& t) {
+    const auto values = tileseek::detail::to_json(tiles().named_values_of(t)).dump();
+    CHECK(running().starts_with("{\"running\":[{\"configuration\":" + values + "}]}"));
+    return cost_of(t);
+  };
+  CHECK(run(logged(file, 10), looks, tileseek::random{}).trials == 10);
+  CHECK(!exists());
+  const measure_function gives_up = [&](const tile&) -> measurement {
+    CHECK(exists());
+    throw std::bad_alloc();
+  };
+  CHECK_THROWS_AS(static_cast<void>(run(logged(file, 20), gives_up, tileseek::random{})), std::bad_alloc);
+  CHECK(!exists());
+  const auto content = file.content();
+  // Torn, empty, of another space, of what was finished: none is a suspect.
+  const auto finished = tileseek::detail::json::parse(file.lines()[1]).at("configuration").dump();
+  for (const std::string& text :
+       {std::string("{\"running\":[{\"confi"), std::string(), std::string(R"({"running":[{"configuration":{"x":1}}]})"),
+        R"({"running":[{"configuration":)" + finished + R"(,"deaths":7}]})"}) {
+    file.write(content);
+    std::ofstream(name) << text;
+    CHECK(run(logged(file, 20), tileseek::random{}).by_status[static_cast<std::size_t>(status::crashed)] == 0);
+    CHECK(!exists());
+  }
+  // Nothing is known of a file that is left over when its log is gone.
+  temporary_file gone;
+  std::ofstream(gone.path() + ".running") << R"({"running":[{"configuration":)" << finished << R"(,"deaths":7}]})";
+  CHECK(run(logged(gone, 160), tileseek::random{}).by_status[static_cast<std::size_t>(status::crashed)] == 0);
+  CHECK(access((gone.path() + ".running").c_str(), F_OK) != 0);
+}
+
+TEST_CASE("a suspect that the next run does not ask stays one") {
+  temporary_file file;
+  const auto name = file.path() + ".running";
+  static_cast<void>(run(logged(file, 5), tileseek::random{}));
+  const tile last{16, 2, 8};
+  const auto values = tileseek::detail::to_json(tiles().named_values_of(last)).dump();
+  for (const bool alone : {true, false}) {
+    const std::string also = R"(,{"configuration":{"rows":16,"columns":1,"unroll":8},"deaths":1})";
+    std::ofstream(name) << R"({"running":[{"configuration":)" << values << R"(,"deaths":1})" << (alone ? "" : also)
+                        << "]}";
+    auto o = logged(file, 5);
+    o.seed = alone ? 77 : 78;  // another run
+    const auto r = run(o, tileseek::exhaustive{});
+    CHECK(r.trials == 5);
+    std::ifstream in(name);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    CHECK(has(text, values + R"(,"deaths":2,"waiting":true})"));
+  }
+  // It was not alone when it died last: it has its chance.
+  counted measured;
+  const auto r = run(logged(file, 160), measured, tileseek::exhaustive{});
+  CHECK(measured.calls.count(last) == 1);
+  CHECK(r.by_status[static_cast<std::size_t>(status::crashed)] == 0);
+  CHECK(access(name.c_str(), F_OK) != 0);
 }
 
 TEST_CASE("a finished run measures nothing when it is started again, however it ended") {

@@ -150,10 +150,10 @@ TEST_CASE("a start chosen among several points saves evaluations") {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       droplet_options o;
       o.from = droplet_start::random;
-      with += static_cast<double>(std::min<std::size_t>(
-          1000, testing::minimise(explore_then<>{}, l, 1000, seed).evaluations_to(1.1 * l.best_cost)));
+      with += static_cast<double>(
+          std::min<std::size_t>(1000, testing::evaluations_to(1.1 * l.best_cost, explore_then<>{}, l, 1000, seed)));
       without += static_cast<double>(
-          std::min<std::size_t>(1000, testing::minimise(droplet{o}, l, 1000, seed).evaluations_to(1.1 * l.best_cost)));
+          std::min<std::size_t>(1000, testing::evaluations_to(1.1 * l.best_cost, droplet{o}, l, 1000, seed)));
     }
   CHECK_LT(with, without);
 }

@@ -35,8 +35,8 @@ TEST_CASE("it needs fewer evaluations than random search to come within 5 %") {
     std::vector<std::size_t> mine;
     std::vector<std::size_t> random;
     for (std::uint64_t seed = 1; seed <= 7; ++seed) {
-      mine.push_back(testing::minimise(guided_evolution<>{}, l, 400, seed).evaluations_to(1.05 * l.best_cost));
-      random.push_back(testing::minimise(tileseek::random{}, l, 400, seed).evaluations_to(1.05 * l.best_cost));
+      mine.push_back(testing::evaluations_to(1.05 * l.best_cost, guided_evolution<>{}, l, 400, seed));
+      random.push_back(testing::evaluations_to(1.05 * l.best_cost, tileseek::random{}, l, 400, seed));
     }
     std::sort(mine.begin(), mine.end());
     std::sort(random.begin(), random.end());

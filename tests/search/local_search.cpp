@@ -15,7 +15,7 @@ using namespace tileseek;
 std::size_t median_to_5_percent(const local_search_options& o, const testing::landscape& l) {
   std::vector<std::size_t> n;
   for (std::uint64_t seed = 1; seed <= 21; ++seed)
-    n.push_back(testing::minimise(local_search(o), l, 3000, seed).evaluations_to(1.05 * l.best_cost));
+    n.push_back(testing::evaluations_to(1.05 * l.best_cost, local_search(o), l, 3000, seed));
   std::sort(n.begin(), n.end());
   return n[10];
 }
@@ -25,7 +25,7 @@ TEST_CASE("both forms need fewer evaluations than random search to come within 5
     CAPTURE(l.name);
     std::vector<std::size_t> random;
     for (std::uint64_t seed = 1; seed <= 21; ++seed)
-      random.push_back(testing::minimise(tileseek::random{}, l, 3000, seed).evaluations_to(1.05 * l.best_cost));
+      random.push_back(testing::evaluations_to(1.05 * l.best_cost, tileseek::random{}, l, 3000, seed));
     std::sort(random.begin(), random.end());
     CHECK_LT(median_to_5_percent(variable_neighbourhood_descent(), l), random[10]);
     if (l.name != "choices") CHECK_LT(median_to_5_percent(iterated_local_search(), l), random[10]);

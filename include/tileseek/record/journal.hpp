@@ -38,6 +38,13 @@ struct journal_trial {
   double elapsed = 0;  ///< seconds of tuning when it was written
 };
 
+/// A configuration that is about to be measured, or was when a run died.
+struct journal_attempt {
+  named_values configuration;
+  std::size_t deaths = 0;  ///< runs that died while it was being measured
+  bool running = true;     ///< false: it is mentioned for the sake of its deaths only
+};
+
 /// One contestant of the final contest: a configuration, or a rival by name.
 struct journal_contestant {
   std::string name;  ///< "default", a rival's name, or empty for a finalist
@@ -58,6 +65,8 @@ struct journal_content {
   std::vector<journal_trial> earlier;     ///< trials of other runs (another strategy, seed or batch): a warm start
   std::vector<journal_trial> trials;      ///< trials of this run, to be replayed
   std::vector<journal_contest> contests;  ///< of this run
+  std::vector<journal_attempt> attempts;  ///< what the last attempt() said, if the run died after it; some may be
+                                          ///< among the trials: they were finished before
   double elapsed = 0;                     ///< seconds of tuning spent by this run so far
   std::vector<std::string> notes;         ///< what was odd about it: a torn last line, ...
 };
@@ -76,6 +85,9 @@ class journal {
   /// @throws std::runtime_error  it cannot be written
   virtual void append(const journal_trial& t) = 0;
   virtual void append(const journal_contest& c) = 0;
+  /// These are about to be measured; replaces what was said before, and is forgotten when the journal is closed: it is
+  /// read again only where the process died. A journal that does not keep it cannot tell what killed a run.
+  virtual void attempt(const std::vector<journal_attempt>&) {}
   /// The run ended here.
   virtual void finish(stop why, double elapsed) = 0;
   /// Nothing more will be written until it is opened again: lets other runs have it.

@@ -8,9 +8,13 @@
 // The first line of a run describes it; then one line a trial, in the order finished; then, where there was one, the
 // final contest; and a line that says why the run ended. A file may hold several runs of one space, one after another.
 // Killed at any moment, the file is whole but for its last line, which is dropped when it is torn.
+//
+// While something is being measured, a second file beside it, run.jsonl.running, names it: if the run dies, the next one
+// knows of what (see session). It is removed when the log is closed.
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +27,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -152,12 +157,19 @@ class json_log final : public journal {
     journal_content content;
     bool resumed = false;
     lock(content);
-    if (std::filesystem::is_regular_file(path_)) resumed = read(head, content);
+    keeps_attempts_ = std::filesystem::is_regular_file(path_);
+    if (keeps_attempts_) {
+      if (std::filesystem::file_size(path_) > 0) read_attempts(content);
+      resumed = read(head, content);
+    }
     if (!resumed) put(line_of(head));
     return content;
   }
 
-  void close() noexcept override { file_.reset(); }
+  void close() noexcept override {
+    if (attempts_) forget_attempts();
+    file_.reset();
+  }
 
   void append(const journal_trial& t) override {
     detail::json line;
@@ -167,6 +179,26 @@ class json_log final : public journal {
     line["elapsed"] = t.elapsed;
     if (!t.result.note.empty()) line["note"] = t.result.note;
     put(line);
+    if (!suspects_.empty())
+      std::erase_if(suspects_, [&t](const auto& s) { return s.configuration == t.configuration; });
+  }
+
+  /// Errors are passed over: what matters is the trial's line, and a full disk will show when that is written.
+  void attempt(const std::vector<journal_attempt>& a) override {
+    if (!keeps_attempts_) return;
+    suspects_.clear();
+    for (const auto& one : a)
+      if (one.deaths > 0) suspects_.push_back(one);
+    if (!attempts_) {
+#if defined(__unix__) || defined(__APPLE__)
+      attempts_.reset(std::fopen(attempts_name().c_str(), "wbe"));
+#else
+      attempts_.reset(std::fopen(attempts_name().c_str(), "wb"));
+#endif
+      attempts_size_ = 0;
+      if (attempts_) std::setvbuf(attempts_.get(), nullptr, _IONBF, 0);
+    }
+    if (attempts_) write_attempts(a);
   }
 
   void append(const journal_contest& c) override {
@@ -205,8 +237,14 @@ class json_log final : public journal {
   /// Keeps other processes from writing the same log: they would measure everything twice.
   void lock([[maybe_unused]] journal_content& content) {
 #if defined(__unix__) || defined(__APPLE__)
-    if (::flock(::fileno(file_.get()), LOCK_EX | LOCK_NB) == 0) return;
-    if (errno == EWOULDBLOCK) {
+    // Waits a little: when a tuner is killed, a process that it had forked just then holds its files for a moment.
+    bool in_use = true;
+    for (int i = 0; i < 20 && in_use; ++i) {
+      if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (::flock(::fileno(file_.get()), LOCK_EX | LOCK_NB) == 0) return;
+      in_use = errno == EWOULDBLOCK;
+    }
+    if (in_use) {
       close();
       throw error("another run is writing it; wait for its end or use another file", "");
     }
@@ -361,12 +399,63 @@ class json_log final : public journal {
     throw error("cannot be written: ", std::generic_category().message(why));
   }
 
+  [[nodiscard]] std::string attempts_name() const { return path_ + ".running"; }
+
+  void read_attempts(journal_content& content) const {
+    try {
+      std::ifstream in(attempts_name(), std::ios::binary);
+      if (!in) return;
+      const auto line = detail::json::parse(in);
+      for (const auto& one : line.at("running"))
+        content.attempts.push_back({detail::named_values_of(one.at("configuration")),
+                                    one.value("deaths", std::size_t{0}), !one.value("waiting", false)});
+    } catch (const std::exception&) {
+      content.attempts.clear();  // torn: it was being written, so that nothing ran
+    }
+  }
+
+  /// Over what was there before, which is blotted out with spaces where it is longer: one write, and nothing to cut off.
+  void write_attempts(const std::vector<journal_attempt>& a) {
+    detail::json list = detail::json::array();
+    for (const auto& one : a) {
+      detail::json j;
+      j["configuration"] = detail::to_json(one.configuration);
+      if (one.deaths > 0) j["deaths"] = one.deaths;
+      if (!one.running) j["waiting"] = true;
+      list.push_back(std::move(j));
+    }
+    detail::json line;
+    line["running"] = std::move(list);
+    auto text = line.dump(-1, ' ', false, detail::json::error_handler_t::replace);
+    attempts_size_ = std::max(attempts_size_, text.size());
+    text.resize(attempts_size_, ' ');
+    std::rewind(attempts_.get());
+    static_cast<void>(std::fwrite(text.data(), 1, text.size(), attempts_.get()));
+  }
+
+  /// Nothing runs any more; who was suspected and not measured since stays so.
+  void forget_attempts() noexcept {
+    try {
+      for (auto& s : suspects_) s.running = false;
+      if (!suspects_.empty()) write_attempts(suspects_);
+    } catch (const std::exception&) {  // no memory: it would have to be suspected anew
+      suspects_.clear();
+    }
+    attempts_.reset();
+    std::error_code ignored;
+    if (suspects_.empty()) std::filesystem::remove(attempts_name(), ignored);
+  }
+
   struct closer {
     void operator()(std::FILE* f) const noexcept { std::fclose(f); }
   };
 
   std::string path_;
   std::unique_ptr<std::FILE, closer> file_;  ///< not buffered: a line is out when it is written
+  bool keeps_attempts_ = false;
+  std::unique_ptr<std::FILE, closer> attempts_;  ///< open from the first attempt on
+  std::size_t attempts_size_ = 0;                ///< bytes written there at most
+  std::vector<journal_attempt> suspects_;        ///< of the last attempt: those with deaths, not finished since
 };
 
 /// A log in this file, which is made if there is none: for options::log. A run that finds its own trials in it goes on

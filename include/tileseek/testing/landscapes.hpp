@@ -240,17 +240,18 @@ struct descent {
 };
 
 /// Runs a strategy as a session does: points already measured are answered from memory and cost nothing. Ends after
-/// `budget` new points, when the strategy ends, or after 1000 asks in a row without a new point.
+/// `budget` new points, when the strategy ends, after 1000 asks in a row without a new point, or when the point thought
+/// best costs at most `enough` seconds.
 template <SearchStrategy S>
 [[nodiscard]] descent minimise(S& strategy, const landscape& on, std::size_t budget, std::uint64_t seed = 1,
-                               std::size_t batch = 1) {
+                               std::size_t batch = 1, double enough = -std::numeric_limits<double>::infinity()) {
   descent out;
   rng random(seed);
   std::unordered_map<point, measurement, point_hash> memo;
   std::vector<trial> done;
   double least = std::numeric_limits<double>::infinity();
   std::size_t idle = 0;
-  while (memo.size() < budget && idle < 1000) {
+  while (memo.size() < budget && idle < 1000 && out.cost() > enough) {
     const auto asked = strategy.ask(on.space, random, std::min(batch, budget - memo.size()));
     if (asked.empty()) {
       out.finished = true;
@@ -289,6 +290,13 @@ template <SearchStrategy S>
                                std::size_t batch = 1) requires(!std::is_lvalue_reference_v<S>) {
   S mine = std::move(strategy);
   return minimise<S>(mine, on, budget, seed, batch);
+}
+
+/// Evaluations until the point thought best costs at most `seconds`; SIZE_MAX if `budget` of them do not suffice.
+template <SearchStrategy S>
+[[nodiscard]] std::size_t evaluations_to(double seconds, S strategy, const landscape& on, std::size_t budget,
+                                         std::uint64_t seed = 1) {
+  return minimise<S>(strategy, on, budget, seed, 1, seconds).evaluations_to(seconds);
 }
 
 }  // namespace tileseek::testing

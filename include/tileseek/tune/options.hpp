@@ -39,6 +39,8 @@ struct options {
   std::uint64_t seed = 0;               ///< of all random choices
   std::size_t batch = 0;                ///< configurations asked at once; 0: what the measurer likes best, else 1
   std::shared_ptr<journal> log{};       ///< where results are kept and resumed from: tileseek::log_file("run.jsonl")
+  std::size_t crashed_after = 2;        ///< with a log: a configuration during which the run itself died so often is
+                                        ///< `crashed` when the run is resumed; 0: never (see session)
   std::string task{};                   ///< your name for what is tuned
   double flop = 0;                      ///< floating-point operations of one run, for GFLOP/s; 0: not shown
   timing_limits timing{};               ///< samples and early rejection

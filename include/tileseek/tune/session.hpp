@@ -50,6 +50,11 @@ namespace detail {
 /// The log is the saved state: a session replays it through the same ask and tell, so that a strategy needs no
 /// serialiser. Points found in the log are answered from it; when the strategy asks a point that the log does not hold
 /// while the log still holds others, the run says so and tells the rest as a warm start.
+///
+/// What is about to be measured is noted with the log, so that a configuration that takes the run itself down is found
+/// out. A resumed run hands out one by one what was being measured when a run died; what was being measured alone at the
+/// last of two deaths (`options::crashed_after`) is taken as `crashed`. Not at the first one, because runs are also killed
+/// by their users: if that befalls the same configuration twice, remove its line from the log. isolated() saves the run.
 template <class Config>
 class session {
  public:
@@ -95,6 +100,13 @@ class session {
     if (open_ > 0)
       detail::fail<std::logic_error>({"session: ask() while ", open_, " results of the last batch have not been told"});
     if (n == 0) detail::fail<std::invalid_argument>({"session: ask(0); ask for at least one configuration"});
+    if (over()) waiting_.clear();
+    if (!waiting_.empty()) {
+      asked_.assign(1, waiting_.front());
+      waiting_.erase(waiting_.begin());
+      open_ = 1;
+      return hand_out();
+    }
     for (std::size_t idle = 0; !over(); ++idle) {
       // A strategy that asks known points only is answered from memory, but not for ever.
       if (idle >= 1000) {
@@ -124,9 +136,8 @@ class session {
         open_ = 0;
         break;
       }
-      std::vector<Config> out;
-      for (const auto i : asked_) out.push_back(space_.at(batch_[i].at));
-      return out;
+      if (!suspects_.empty()) try_suspects();
+      if (open_ > 0) return hand_out();
     }
     return std::nullopt;
   }
@@ -142,11 +153,12 @@ class session {
     m = detail::checked(std::move(m));
     state_.seconds = elapsed();
     if (log_) log_->append(journal_trial{named(batch_[at].at), m, state_.seconds});
+    if (!suspects_.empty()) std::erase_if(suspects_, [this, at](const suspect& s) { return s.at == batch_[at].at; });
     asked_[i] = told;
     batch_[at].result = m;
     count({batch_[at].at, std::move(m)});
     ++measured_;
-    if (--open_ == 0) close_batch(true);
+    if (--open_ == 0 && waiting_.empty()) close_batch(true);
   }
 
   /// The results of the whole batch, in its order.
@@ -303,6 +315,13 @@ class session {
     std::shared_ptr<journal> of_;
   };
 
+  /// A configuration that was being measured when a run died.
+  struct suspect {
+    point at;
+    std::size_t deaths;
+    bool guilty;  ///< nothing else was being measured at the last of them, and there were enough
+  };
+
   /// What is known of a point.
   struct knowledge {
     enum {
@@ -379,6 +398,51 @@ class session {
     }
     to_replay_ -= replayed.size();
     if (to_replay_ == 0 && !replayed.empty()) began_ = clock::now();
+  }
+
+  [[nodiscard, gnu::cold]] const suspect* suspect_at(const point& p) const {
+    for (const auto& s : suspects_)
+      if (s.at == p) return &s;
+    return nullptr;
+  }
+
+  /// Tells what is known to kill the run. With other suspects in it, the batch is handed out one by one.
+  [[gnu::cold]] void try_suspects() {
+    const auto all = asked_;
+    std::vector<std::size_t> rest;
+    bool one_by_one = false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const suspect* const s = suspect_at(batch_[all[i]].at);
+      if (s != nullptr && s->guilty) {
+        tell(i, failure(status::crashed, detail::concat({"the run died ", s->deaths, " times while measuring this"})));
+      } else {
+        rest.push_back(all[i]);
+        one_by_one = one_by_one || s != nullptr;
+      }
+    }
+    if (open_ == 0) return;
+    asked_ = std::move(rest);
+    if (!one_by_one) return;
+    waiting_.assign(asked_.begin() + 1, asked_.end());
+    asked_.resize(1);
+    open_ = 1;
+  }
+
+  /// The configurations in asked_, noted before they run.
+  [[nodiscard, gnu::cold]] std::vector<Config> hand_out() {
+    std::vector<Config> out;
+    for (const auto i : asked_) out.push_back(space_.at(batch_[i].at));
+    if (!log_ || options_.crashed_after == 0) return out;
+    std::vector<journal_attempt> attempts;
+    auto others = suspects_;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const suspect* const s = suspect_at(batch_[asked_[i]].at);
+      attempts.push_back({space_.named_values_of(out[i]), s == nullptr ? 0 : s->deaths, true});
+      if (s != nullptr) std::erase_if(others, [s](const suspect& o) { return o.at == s->at; });
+    }
+    for (const auto& o : others) attempts.push_back({named(o.at), o.deaths, false});
+    log_->attempt(attempts);
+    return out;
   }
 
   [[gnu::cold]] void close_batch(bool news) {
@@ -463,8 +527,20 @@ class session {
     if (known_.size() > told_before)
       note(detail::concat({known_.size() - told_before, " results of other runs in the log '", log_->name(),
                            "' are told as a warm start"}));
+    if (options_.crashed_after > 0) suspect_all(content.attempts);
     contests_ = std::move(content.contests);
     logged_seconds_ = content.elapsed;
+  }
+
+  [[gnu::cold]] void suspect_all(const std::vector<journal_attempt>& attempts) {
+    std::size_t running = 0;
+    for (const auto& a : attempts) {
+      const auto p = space_.locate_named(a.configuration);
+      if (!p || seen_.find(*p) != point_index::none) continue;  // it was finished
+      if (a.running) ++running;
+      suspects_.push_back({*p, a.deaths + (a.running ? 1 : 0), a.running});
+    }
+    for (auto& s : suspects_) s.guilty = s.guilty && running == 1 && s.deaths >= options_.crashed_after;
   }
 
   /// The strategy asks what the log does not hold, and the log holds what it did not ask.
@@ -507,9 +583,11 @@ class session {
   std::size_t to_replay_ = 0;           ///< of them, not asked yet
   std::vector<trial> known_;
   std::vector<trial> history_;
-  std::vector<trial> batch_;        ///< the last ask of the strategy
-  std::vector<std::size_t> asked_;  ///< places in the batch that the caller is to measure; `told` when it has
-  std::size_t open_ = 0;            ///< of them, not told yet
+  std::vector<trial> batch_;          ///< the last ask of the strategy
+  std::vector<std::size_t> asked_;    ///< places in the batch that the caller is to measure; `told` when it has
+  std::size_t open_ = 0;              ///< of them, not told yet
+  std::vector<std::size_t> waiting_;  ///< places in the batch that the caller is to measure after those
+  std::vector<suspect> suspects_;
   std::size_t measured_ = 0;
   std::vector<journal_contest> contests_;
   std::vector<std::string> notes_;
