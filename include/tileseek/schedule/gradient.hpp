@@ -14,9 +14,9 @@
 //
 // Repaired here: both give a task whose first round fails no other round while any task lives, and MetaSchedule takes a
 // failed round for a latency of 1e9 ms, so that the task's first success looks like a gain of days and takes the whole
-// budget until it leaves the window. Here a failure is no latency, and a task without a valid result is taken to be as slow
-// as it is untuned, or ten times as slow as the others, with a claim that falls as its rounds squared: it is tried again,
-// and cannot eat the budget.
+// budget until it leaves the window. Here a failure is no latency, and a task without a valid result is taken to be as
+// slow as it is untuned, or ten times as slow as the others, with a claim that falls as its rounds squared: it is tried
+// again, and cannot eat the budget.
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ namespace tileseek {
 /// What becomes of a task without a valid result.
 enum class failure_rule {
   retried,    ///< it keeps a claim that falls with its rounds
-  published,  ///< it gets no turn while any other task lives, and its failed rounds count as 1e6 s: to show what it costs
+  published,  ///< it gets no turn while any other task lives, and a failed round counts as 1e6 s: shows what that costs
 };
 
 /// Options of `gradient`. The defaults are the published ones, but for the length of a round and the failures.

@@ -3,9 +3,9 @@
 // saved in one task is weighed against a second saved in another.
 //
 // The four objectives that Ansor's authors propose (Zheng et al., "Ansor: Generating High-Performance Tensor Programs
-// for Deep Learning", OSDI 2020, table 2), and any function of one's own. They take the difference quotient with a step of
-// 1e-4 s, which is longer than many kernels; here the bundled ones know their slopes, and for others the step is a share
-// of the latency.
+// for Deep Learning", OSDI 2020, table 2), and any function of one's own. They take the difference quotient with a step
+// of 1e-4 s, which is longer than many kernels; here the bundled ones know their slopes, and for others the step is a
+// share of the latency.
 
 #include <algorithm>
 #include <cmath>
@@ -24,8 +24,8 @@
 namespace tileseek {
 
 /// value(latencies, tasks) is what is to be lowered; latencies[i] is in seconds, above 0, and a stand-in for a task
-/// without a valid result. An objective that has slopes(latencies, tasks), the derivative by each latency, is spared the
-/// difference quotients.
+/// without a valid result. An objective that has slopes(latencies, tasks), the derivative by each latency, is spared
+/// the difference quotients.
 template <class O>
 concept Objective = std::copy_constructible<O> &&
     requires(const O& o, std::span<const double> latencies, std::span<const task_state> tasks) {
@@ -90,8 +90,8 @@ inline void check_positive(const char* who, const char* what, std::span<const do
 /// An objective of any kind as one type. Copies share what they hold, which never changes.
 class objective {
  public:
-  /// The relative step of difference quotients: small enough for a curved objective, large enough that rounding hides no
-  /// task that makes up a millionth of the whole.
+  /// The relative step of difference quotients: small enough for a curved objective, large enough that rounding hides
+  /// no task that makes up a millionth of the whole.
   static constexpr double step = 1e-4;
 
   template <class O>

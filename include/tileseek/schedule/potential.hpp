@@ -2,10 +2,10 @@
 // What is left in a task, judged by how much is at stake and how its search has gone. The default.
 //
 // The published gradient (gradient.hpp) guesses the next saving from the last ones. On searches of recorded kernel
-// spaces the last savings say almost nothing about the next: what counts is the time at stake, the trials spent, and how
-// long the best has stood. A Poisson regression of the next improvement on these gives about n^-1.4 (s/n)^-0.3 per trial
-// after n trials of which the last s brought nothing; the index below is steeper, because a trial given to a task also
-// takes it further down its own curve. Of a task with
+// spaces the last savings say almost nothing about the next: what counts is the time at stake, the trials spent, and
+// how long the best has stood. A Poisson regression of the next improvement on these gives about n^-1.4 (s/n)^-0.3 per
+// trial after n trials of which the last s brought nothing; the index below is steeper, because a trial given to a task
+// also takes it further down its own curve. Of a task with
 //
 //   v  what its latency is worth: the slope of the objective times its latency (weight times latency for the sum)
 //   n  trials,  s  trials since its best was last 0.5 % worse than now

@@ -1,8 +1,8 @@
 #pragma once
 // The contract of a task scheduler. Several tasks (kernels, shapes of a kernel) share one budget of measurements; the
-// scheduler says whose turn it is. It sees the tasks' histories and nothing else: no clock, no file, no thread, no random
-// numbers but those it is handed. Hence the same histories give the same choices, a killed run goes on as it would have,
-// and tests are arithmetic.
+// scheduler says whose turn it is. It sees the tasks' histories and nothing else: no clock, no file, no thread, no
+// random numbers but those it is handed. Hence the same histories give the same choices, a killed run goes on as it
+// would have, and tests are arithmetic.
 
 #include <algorithm>
 #include <concepts>

@@ -1,6 +1,6 @@
 #pragma once
-// tune_tasks(): many kernels, one budget. A scheduler says whose turn it is; each task is a session of its own, with its
-// own space, measurer, strategy and log.
+// tune_tasks(): many kernels, one budget. A scheduler says whose turn it is; each task is a session of its own, with
+// its own space, measurer, strategy and log.
 //
 //   std::vector<tileseek::task> tasks;
 //   tasks.emplace_back(tileseek::task_description{.name = "dense", .flop = 2e9, .weight = 12}, space, measure,
@@ -52,9 +52,9 @@ struct task_description {
   std::string tag{};        ///< tasks with the same tag are alike (one kernel in several shapes); empty: like no other
   std::size_t network = 0;  ///< which network it belongs to, for objectives over several
   std::optional<double> untuned{};  ///< seconds of the kernel in use today: what a task without a valid result costs
-  std::optional<double>
-      reachable{};  ///< estimate of the seconds that tuning can reach: a vendor library's time for this
-                    ///< shape, a roofline. Within 20 % it saves about a tenth of the trials
+  /// Estimate of the seconds that tuning can reach: a vendor library's time for this shape, a roofline. Within 20 % it
+  /// saves about a tenth of the trials.
+  std::optional<double> reachable{};
 };
 
 /// A line of the table.
@@ -93,10 +93,9 @@ struct tasks_options {
   std::optional<double> seconds_per_task{};      ///< caps each task's own tuning time
   std::uint64_t seed = 0;                        ///< of the scheduler, and with its name of each task
   std::size_t round = 0;                         ///< trials of a turn; 0: what the scheduler likes best
-  std::size_t explore_after =
-      4;  ///< when so many trials of a task are all invalid, every other batch of it is drawn at
-          ///< random from the whole space, until one is valid: the search may have begun where
-          ///< nothing runs. As long as a first round; 0: never
+  /// When so many trials of a task are all invalid, every other batch of it is drawn at random from the whole space,
+  /// until one is valid: the search may have begun where nothing runs. As long as a first round; 0: never.
+  std::size_t explore_after = 4;
   std::size_t give_up_after = 256;  ///< trials without one valid result end a task. Kernels that ran after seventy
                                     ///< failures have been seen, and a mistake in a kernel never ends; 0: never
   std::vector<std::function<bool(const tasks_progress&)>> observers{};  ///< called after each turn; true asks to stop
@@ -299,8 +298,8 @@ concept StrategyFactory = std::invocable<S&> && SearchStrategy<std::invoke_resul
 
 }  // namespace detail
 
-/// A kernel to be tuned with others: what it is, its space, how it is measured, how it is searched. Tasks of one call may
-/// have different types of configurations. It may be moved, not copied.
+/// A kernel to be tuned with others: what it is, its space, how it is measured, how it is searched. Tasks of one call
+/// may have different types of configurations. It may be moved, not copied.
 class task {
  public:
   /// @param measurer  as for tune(): a callable Config -> seconds or measurement, or an object with measure(); kept here
