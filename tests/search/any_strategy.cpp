@@ -46,6 +46,17 @@ TEST_CASE("its name is the strategy's, or the one given") {
   CHECK_EQ(any_strategy(std::move(inner)).name(), "droplet");
 }
 
+TEST_CASE("it foretells what the strategy does, if it does") {
+  struct hopeful : nameless {
+    [[nodiscard]] double gap() const { return 0.25; }
+  };
+  static_assert(ForecastingStrategy<hopeful>);
+  static_assert(!ForecastingStrategy<nameless>);
+  CHECK_EQ(any_strategy(hopeful{}).gap(), 0.25);
+  CHECK_FALSE(any_strategy(nameless{}).gap().has_value());
+  CHECK_FALSE(any_strategy().gap().has_value());
+}
+
 TEST_CASE("an empty one says so") {
   any_strategy none;
   rng random;

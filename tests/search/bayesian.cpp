@@ -214,3 +214,17 @@ TEST_CASE("options out of range are named") {
   CHECK(message([](o& x) { x.process.start_length = -1; }).find("start_length") != std::string::npos);
   CHECK(message([](o&) {}) == "no error");
 }
+
+TEST_CASE("what it hopes to save dwindles as it comes to the end of the space") {
+  const auto space = box({6, 6, 6});
+  bayesian search;
+  CHECK(search.gap() == 0.4);
+  (void)run(search, space, bowl, 8, 1, 1);
+  const double early = search.gap();
+  CHECK(early > 0.05);
+  CHECK(early < 1);
+  bayesian later;
+  (void)run(later, space, bowl, 150, 1, 1);
+  CHECK(later.gap() < early / 4);
+  CHECK(later.gap() >= 0);
+}

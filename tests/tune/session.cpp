@@ -507,3 +507,35 @@ TEST_CASE("the same seed gives the same run, another seed another") {
   CHECK(history_of(1) == history_of(1));
   CHECK(history_of(1) != history_of(2));
 }
+
+TEST_CASE("a session that shares its machine has turns: none is longer than granted, and its clock stands in between") {
+  session<tile> s(tiles(), tileseek::random{}, quiet(20));
+  s.end_turn();
+  std::vector<std::size_t> sizes;
+  for (const std::size_t until : {3u, 3u, 8u, 100u}) {
+    s.begin_turn(until, 1e9);
+    while (const auto batch = s.ask(4)) {
+      if (batch->empty()) break;
+      sizes.push_back(batch->size());
+      for (std::size_t i = 0; i < batch->size(); ++i) s.tell(i, cost_of((*batch)[i]));
+    }
+    s.end_turn();
+    CHECK(s.should_stop() == (s.why() != stop::running));
+    const double before = s.state().seconds;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    CHECK(s.should_stop() == (s.why() != stop::running));
+    CHECK(s.state().seconds == before);
+  }
+  CHECK(sizes == std::vector<std::size_t>{3, 4, 1, 4, 4, 4});
+  CHECK(s.why() == stop::trials);
+}
+
+TEST_CASE("a turn ends by the clock, in the middle of a batch too") {
+  session<tile> s(tiles(), tileseek::random{}, quiet(20));
+  s.begin_turn(10, 1e9);
+  REQUIRE(s.ask(4)->size() == 4);
+  CHECK_FALSE(s.should_stop());
+  s.begin_turn(10, 1e-12);
+  CHECK(s.should_stop());
+  CHECK(s.why() == stop::running);
+}

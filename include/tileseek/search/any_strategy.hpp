@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -42,6 +43,9 @@ class any_strategy {
   }
   void tell(const lattice& space, std::span<const trial> done) { held().tell(space, done); }
 
+  /// What a ForecastingStrategy tells; nothing for others.
+  [[nodiscard]] std::optional<double> gap() const { return held_ ? held_->gap() : std::nullopt; }
+
   /// Empty for an empty one.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   void rename(std::string name) { name_ = std::move(name); }
@@ -55,6 +59,7 @@ class any_strategy {
     virtual ~base() = default;
     [[nodiscard]] virtual std::vector<point> ask(const lattice& space, rng& random, std::size_t n) = 0;
     virtual void tell(const lattice& space, std::span<const trial> done) = 0;
+    [[nodiscard]] virtual std::optional<double> gap() const = 0;
   };
   template <class S>
   struct holder final : base {
@@ -64,6 +69,12 @@ class any_strategy {
       return strategy.ask(space, random, n);
     }
     void tell(const lattice& space, std::span<const trial> done) override { strategy.tell(space, done); }
+    [[nodiscard]] std::optional<double> gap() const override {
+      if constexpr (ForecastingStrategy<S>)
+        return strategy.gap();
+      else
+        return std::nullopt;
+    }
     S strategy;
   };
 

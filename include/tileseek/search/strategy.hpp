@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,6 +36,14 @@ concept SearchStrategy = std::movable<S> &&
 template <class S>
 concept RestartableStrategy = SearchStrategy<S> && requires(S s, point p) {
   { s.start_at(std::move(p)) } -> std::same_as<void>;
+};
+
+/// A strategy that can tell what it still hopes for: gap() is the share of the best cost that it thinks it may still save
+/// at the most, in [0, 1), as of its last ask; nothing if it has no opinion. A scheduler of several searches makes use of
+/// it.
+template <class S>
+concept ForecastingStrategy = SearchStrategy<S> && requires(const S& s) {
+  { s.gap() } -> std::convertible_to<std::optional<double>>;
 };
 
 }  // namespace tileseek

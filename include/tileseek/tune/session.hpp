@@ -93,7 +93,8 @@ class session {
     began_ = clock::now();
   }
 
-  /// The next configurations to measure, at most n; nothing when the run is over (`state()` and `why()` tell the rest).
+  /// The next configurations to measure, at most n; nothing when the run is over (`state()` and `why()` tell the rest);
+  /// none when its turn is over, see begin_turn().
   /// @pre n > 0, and the whole last batch was told
   /// @throws std::logic_error  results are missing, or the strategy asks what is not in the space
   [[nodiscard, gnu::cold]] std::optional<std::vector<Config>> ask(std::size_t n) {
@@ -114,7 +115,9 @@ class session {
         note("the strategy asked known configurations 1000 times in a row");
         break;
       }
-      const double left = budget_.trial_limit(state_) - static_cast<double>(state_.trials);
+      const double trials = static_cast<double>(state_.trials);
+      if (trials >= turn_trials_ || state_.seconds >= turn_seconds_) return std::vector<Config>{};
+      const double left = std::fmin(budget_.trial_limit(state_), turn_trials_) - trials;
       const std::size_t most = left < static_cast<double>(n) ? static_cast<std::size_t>(left) : n;
       auto points = next(most);
       if (points.empty()) {
@@ -172,7 +175,20 @@ class session {
   [[nodiscard]] bool awaits(std::size_t i) const noexcept { return i < asked_.size() && asked_[i] != told; }
 
   /// Whether measuring should stop in the middle of a batch: the budget is spent, or Ctrl-C.
-  [[nodiscard]] bool should_stop() { return over(); }
+  [[nodiscard]] bool should_stop() { return over() || state_.seconds >= turn_seconds_; }
+
+  /// For runs that share a machine: this one has it until it counts so many trials or so many seconds, in all. Then
+  /// ask() returns an empty batch, also while the log is replayed, so that a resumed run has the turns of the first one.
+  void begin_turn(std::size_t trials, double seconds) {
+    turn_trials_ = static_cast<double>(trials);
+    turn_seconds_ = seconds;
+    if (std::exchange(paused_, false)) began_ = clock::now();
+  }
+  /// Stops the clock until the next turn: what others do with the machine is not this run's time.
+  void end_turn() {
+    if (!paused_ && to_replay_ == 0) logged_seconds_ = elapsed();
+    paused_ = true;
+  }
 
   /// What a measurer should know: the limits with the incumbent.
   [[nodiscard]] timing_limits limits() const {
@@ -183,6 +199,8 @@ class session {
 
   [[nodiscard]] const progress& state() const noexcept { return state_; }
   [[nodiscard]] stop why() const noexcept { return stopped_; }
+  /// What the strategy thinks it may still save, if it has an opinion: see ForecastingStrategy.
+  [[nodiscard]] std::optional<double> gap() const { return strategy_.gap(); }
   [[nodiscard]] const space<Config>& searched() const noexcept { return space_; }
   [[nodiscard]] const options<Config>& choices() const noexcept { return options_; }
   /// All trials so far, in the order they were finished; the warm start is not among them.
@@ -241,7 +259,7 @@ class session {
     if (!finished_) {
       finished_ = true;
       if (log_ && measured_ > 0) log_->finish(stopped_, elapsed());
-      if (measured_ == 0 && state_.replayed > 0)
+      if (measured_ == 0 && state_.replayed > 0 && turn_trials_ == infinite)  // in turns, others may have measured
         note(detail::concat(
             {"nothing was measured: all ", state_.replayed, " trials are from the log '", log_->name(), "'"}));
       for (const auto& o : observers_) o.on_finish(state_, stopped_);
@@ -323,6 +341,7 @@ class session {
   /// clock's.
   [[nodiscard]] double elapsed() const {
     if (to_replay_ > 0) return state_.seconds;
+    if (paused_) return logged_seconds_;
     return logged_seconds_ + std::chrono::duration<double>(clock::now() - began_).count();
   }
 
@@ -550,7 +569,10 @@ class session {
   stop stopped_ = stop::running;
   bool finished_ = false;
   clock::time_point began_;
-  double logged_seconds_ = 0;
+  double logged_seconds_ = 0;  ///< of tuning before `began_`
+  bool paused_ = false;        ///< between two turns
+  double turn_trials_ = infinite;
+  double turn_seconds_ = infinite;
   std::vector<observer> observers_;  ///< the progress line, then the options'
   bool trials_are_seen_ = false;
   std::vector<point> queue_;  ///< start configurations

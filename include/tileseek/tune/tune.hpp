@@ -51,12 +51,14 @@ template <class Config, class M>
     fail<std::logic_error>({"tileseek::tune: the measurer returned ", results, " measurements for a batch of ", batch});
 }
 
+/// To the end of the run, or of its turn.
 template <class Config, class M>
 [[gnu::cold]] void search(session<Config>& s, M& measurer, std::size_t batch_size) {
   measuring run;
   run.finished = [&s](std::size_t i, const measurement& m) { s.tell(i, m); };
   run.stop = [&s] { return s.should_stop(); };
   while (const auto batch = s.ask(batch_size)) {
+    if (batch->empty()) return;
     run.limits = s.limits();
     auto results = measure_batch<Config>(measurer, *batch, run);
     check_size(results.size(), batch->size(), RunAwareMeasurer<M, Config>);

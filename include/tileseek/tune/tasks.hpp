@@ -1,0 +1,564 @@
+#pragma once
+// tune_tasks(): many kernels, one budget. A scheduler says whose turn it is; each task is a session of its own, with
+// its own space, measurer, strategy and log.
+//
+//   std::vector<tileseek::task> tasks;
+//   tasks.emplace_back(tileseek::task_description{.name = "dense", .flop = 2e9, .weight = 12}, space, measure,
+//                      tileseek::bayesian{});
+//   ...
+//   std::cout << tileseek::tune_tasks(tasks, {.trials = 2000}) << '\n';
+
+#include <algorithm>
+#include <any>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tileseek/core/format.hpp>
+#include <tileseek/core/progress.hpp>
+#include <tileseek/core/rng.hpp>
+#include <tileseek/measure/measurer.hpp>
+#include <tileseek/schedule/potential.hpp>
+#include <tileseek/schedule/scheduler.hpp>
+#include <tileseek/search/any_strategy.hpp>
+#include <tileseek/search/history.hpp>
+#include <tileseek/tune/interrupt.hpp>
+#include <tileseek/tune/options.hpp>
+#include <tileseek/tune/result.hpp>
+#include <tileseek/tune/session.hpp>
+#include <tileseek/tune/tune.hpp>
+
+namespace tileseek {
+
+/// What a task is to its scheduler and in the table.
+struct task_description {
+  std::string name;         ///< unlike those of the other tasks
+  double flop = 0;          ///< floating-point operations of one run; 0: unknown
+  double weight = 1;        ///< how often the kernel runs in its network; above 0
+  std::string tag{};        ///< tasks with the same tag are alike (one kernel in several shapes); empty: like no other
+  std::size_t network = 0;  ///< which network it belongs to, for objectives over several
+  std::optional<double> untuned{};  ///< seconds of the kernel in use today: what a task without a valid result costs
+  /// Estimate of the seconds that tuning can reach: a vendor library's time for this shape, a roofline. Within 20 % it
+  /// saves about a tenth of the trials.
+  std::optional<double> reachable{};
+};
+
+/// A line of the table.
+struct task_row {
+  std::string name;
+  double flop = 0;
+  double weight = 1;
+  double seconds = std::numeric_limits<double>::infinity();  ///< of the best; infinite: no valid result
+  std::size_t trials = 0;                                    ///< unique configurations with a result
+  std::size_t replayed = 0;                                  ///< of them, from the log
+  std::size_t failed = 0;                                    ///< of them, without a valid time
+  stop stopped = stop::running;                              ///< why it had no more turns; running: it might have had
+  std::string best;                                          ///< the configuration, by name
+
+  [[nodiscard]] bool valid() const noexcept { return std::isfinite(seconds); }
+  [[nodiscard]] bool done() const noexcept { return stopped != stop::running; }
+  [[nodiscard]] double gflops() const noexcept { return valid() && flop > 0 ? flop / seconds * 1e-9 : 0; }
+  [[nodiscard]] double weighted_seconds() const noexcept { return weight * seconds; }
+};
+
+/// The state of the whole run after a turn.
+struct tasks_progress {
+  std::span<const task_row> tasks;
+  std::size_t turn = 0;                      ///< the task whose turn it was
+  std::size_t trials = 0;                    ///< of all tasks
+  std::optional<std::size_t> trial_limit{};  ///< at which the run ends, if trials decide
+  double seconds = 0;                        ///< of all tasks' tuning, earlier runs in the logs included
+  double second_limit = std::numeric_limits<double>::infinity();  ///< at which the run ends
+};
+
+/// Options of tune_tasks(). When none of the four budgets is given: 100 trials a task on average.
+struct tasks_options {
+  std::optional<std::size_t> trials{};           ///< of all tasks together, replayed ones included
+  std::optional<double> seconds{};               ///< of tuning, all tasks together
+  std::optional<std::size_t> trials_per_task{};  ///< caps each task
+  std::optional<double> seconds_per_task{};      ///< caps each task's own tuning time
+  std::uint64_t seed = 0;                        ///< of the scheduler, and with its name of each task
+  std::size_t round = 0;                         ///< trials of a turn; 0: what the scheduler likes best
+  /// When so many trials of a task are all invalid, every other batch of it is drawn at random from the whole space,
+  /// until one is valid: the search may have begun where nothing runs. As long as a first round; 0: never.
+  std::size_t explore_after = 4;
+  std::size_t give_up_after = 256;  ///< trials without one valid result end a task. Kernels that ran after seventy
+                                    ///< failures have been seen, and a mistake in a kernel never ends; 0: never
+  std::vector<std::function<bool(const tasks_progress&)>> observers{};  ///< called after each turn; true asks to stop
+  bool catch_interrupt = true;  ///< Ctrl-C ends the run and returns the best so far (see interrupt_guard)
+};
+
+/// The outcome of tune_tasks(). It prints itself: the table, its totals, and what was odd.
+struct tasks_result {
+  std::vector<task_row> tasks;   ///< in the order of the call
+  stop stopped = stop::running;  ///< trials, seconds: the shared budget; exhausted: every task is done; target: by the
+                                 ///< objective nothing is worth another trial; interrupted, observer
+  double seconds = 0;            ///< of tuning, without the contests
+  std::string scheduler;
+  std::uint64_t seed = 0;
+  std::vector<std::string> notes;  ///< what was odd, with the task's name
+  std::vector<std::any> results;   ///< of each task: a result<Config>, see of()
+
+  [[nodiscard]] std::size_t trials() const noexcept { return sum(&task_row::trials); }
+  [[nodiscard]] std::size_t replayed() const noexcept { return sum(&task_row::replayed); }
+  [[nodiscard]] std::size_t failed() const noexcept { return sum(&task_row::failed); }
+  /// Of the tasks that have a valid result.
+  [[nodiscard]] double weighted_seconds() const noexcept {
+    double total = 0;
+    for (const auto& t : tasks)
+      if (t.valid()) total += t.weighted_seconds();
+    return total;
+  }
+  /// Names of the tasks that have none.
+  [[nodiscard]] std::vector<std::string> without_result() const {
+    std::vector<std::string> out;
+    for (const auto& t : tasks)
+      if (!t.valid()) out.push_back(t.name);
+    return out;
+  }
+
+  /// All that is known of the i-th task, whose configurations are of this type.
+  /// @throws std::out_of_range, std::bad_any_cast  there is no such task; it has another type
+  template <class Config>
+  [[nodiscard]] const result<Config>& of(std::size_t i) const {
+    return std::any_cast<const result<Config>&>(results.at(i));
+  }
+
+  friend std::ostream& operator<<(std::ostream& out, const tasks_result& r) { return out << r.text(); }
+  /// What operator<< prints.
+  [[nodiscard, gnu::cold]] std::string text() const;
+
+ private:
+  [[nodiscard]] std::size_t sum(std::size_t task_row::*member) const noexcept {
+    std::size_t total = 0;
+    for (const auto& t : tasks) total += t.*member;
+    return total;
+  }
+};
+
+/// The rows as a table, one line each under a head, numbers to the right. What is unknown is "-".
+[[nodiscard, gnu::cold]] inline std::string to_string(std::span<const task_row> rows) {
+  constexpr std::size_t columns = 9;
+  using line = std::vector<std::string>;
+  std::vector<line> lines{
+      {"ID", "Name", "FLOP", "Weight", "Speed (GFLOPS)", "Latency (us)", "Weighted Latency (us)", "Trials", "Done"}};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& r = rows[i];
+    const auto known = [](bool is, double x, int digits) { return is ? fixed(x, digits) : std::string("-"); };
+    lines.push_back({std::to_string(i), r.name, known(r.flop > 0, r.flop, 0), shortest(r.weight),
+                     known(r.gflops() > 0, r.gflops(), 2), known(r.valid(), r.seconds * 1e6, 2),
+                     known(r.valid(), r.weighted_seconds() * 1e6, 2), std::to_string(r.trials),
+                     r.done() ? to_string(r.stopped) : ""});
+  }
+  std::vector<std::size_t> width(columns);
+  for (const auto& l : lines)
+    for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], l[c].size());
+  std::string out;
+  for (const auto& l : lines) {
+    std::string text;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const std::string space(width[c] - l[c].size(), ' ');
+      const bool left = c == 1 || c == columns - 1;
+      detail::append(text, {c == 0 ? "" : " | ", left ? "" : space, l[c], left ? space : ""});
+    }
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    detail::append(out, {text, "\n"});
+  }
+  return out;
+}
+
+inline std::string tasks_result::text() const {
+  std::string s = to_string(std::span<const task_row>(tasks));
+  detail::append(s, {"Total trials: ", show_count(trials())});
+  if (failed() > 0) detail::append(s, {", ", show_count(failed()), " failed"});
+  if (replayed() > 0) detail::append(s, {", ", show_count(replayed()), " from the logs"});
+  detail::append(s, {"\nTotal weighted latency: ", fixed(weighted_seconds() * 1e6, 2), " us"});
+  if (const auto missing = without_result(); !missing.empty()) {
+    detail::append(s, {", without the ", missing.size(), " of ", tasks.size(), " tasks that have no valid result:"});
+    for (std::size_t i = 0; i < missing.size(); ++i) detail::append(s, {i == 0 ? " " : ", ", missing[i]});
+  }
+  detail::append(s, {"\nElapsed: ", show_clock(seconds), ", stopped by ", to_string(stopped), ", scheduler ", scheduler,
+                     ", seed ", seed});
+  for (const auto& n : notes) detail::append(s, {"\nnote: ", n});
+  return s;
+}
+
+namespace detail {
+
+/// A strategy that, when all of its first trials are invalid, alternates with uniform draws until one is valid: local
+/// searches that begin where nothing runs would stay there, and some would end.
+class until_valid {
+ public:
+  until_valid(any_strategy of, std::size_t patience) : of_(std::move(of)), patience_(patience) {}
+
+  [[nodiscard]] std::vector<point> ask(const lattice& space, rng& random, std::size_t n) {
+    const bool lost = !valid_ && invalid_ >= patience_;
+    explores_ = lost && !explores_;
+    std::vector<point> out;
+    if (!explores_) out = of_.ask(space, random, n);
+    if (lost && out.empty())
+      while (out.size() < n) {
+        auto p = memory_.fresh(space, random);
+        if (!p) break;
+        out.push_back(std::move(*p));
+      }
+    return out;
+  }
+  void tell(const lattice& space, std::span<const trial> done) {
+    for (const auto& t : done) {
+      valid_ = valid_ || t.result.valid();
+      if (valid_ || memory_.told(t.at)) continue;
+      memory_.tell(t);
+      ++invalid_;
+    }
+    of_.tell(space, done);
+  }
+  [[nodiscard]] std::optional<double> gap() const { return of_.gap(); }
+
+ private:
+  any_strategy of_;
+  std::size_t patience_;
+  history memory_;
+  std::size_t invalid_ = 0;  ///< points, counted while none is valid
+  bool valid_ = false;
+  bool explores_ = false;  ///< in the last batch
+};
+
+/// A task during one call of tune_tasks().
+class open_task {
+ public:
+  open_task() = default;
+  open_task(const open_task&) = delete;
+  open_task& operator=(const open_task&) = delete;
+  virtual ~open_task() = default;
+  /// Searches until it has so many trials or has taken so many seconds, in all.
+  virtual void turn(std::size_t trials, double seconds) = 0;
+  [[nodiscard]] virtual const progress& state() const = 0;
+  [[nodiscard]] virtual stop why() const = 0;
+  [[nodiscard]] virtual std::optional<double> gap() const = 0;
+  [[nodiscard]] virtual const std::vector<trial>& history() const = 0;
+  /// Holds the final contest, if there is to be one. Adds what is odd to the notes; returns the result<Config>.
+  [[nodiscard]] virtual std::any finish(task_row& row, std::vector<std::string>& notes) = 0;
+};
+
+template <class Config, class M>
+class open_session final : public open_task {
+ public:
+  open_session(const space<Config>& of, M& measurer, any_strategy strategy, options<Config> choices)
+      : measurer_(measurer), s_(of, std::move(strategy), std::move(choices)) {
+    s_.end_turn();
+  }
+  void turn(std::size_t trials, double seconds) override {
+    s_.begin_turn(trials, seconds);
+    search(s_, measurer_, s_.choices().batch);
+    s_.end_turn();
+  }
+  [[nodiscard]] const progress& state() const override { return s_.state(); }
+  [[nodiscard]] stop why() const override { return s_.why(); }
+  [[nodiscard]] std::optional<double> gap() const override { return s_.gap(); }
+  [[nodiscard]] const std::vector<trial>& history() const override { return s_.history(); }
+  [[nodiscard]] std::any finish(task_row& row, std::vector<std::string>& notes) override {
+    auto r = s_.finish();
+    if (s_.choices().rounds > 0 && r.best && !interrupt_guard::interrupted()) hold_contest(s_, measurer_, r);
+    row.seconds = r.median_seconds;
+    row.best = r.best ? to_string(r.best_values) : "";
+    r.notes = std::vector<std::string>(s_.notes());
+    for (const auto& n : r.notes) notes.push_back(concat({row.name, ": ", n}));
+    return std::any(std::move(r));
+  }
+
+ private:
+  M& measurer_;
+  session<Config> s_;
+};
+
+/// The name's own stream, so that a task draws the same numbers whatever its neighbours are.
+[[nodiscard]] constexpr std::uint64_t seed_of(std::string_view name, std::uint64_t seed) noexcept {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return rng(h ^ seed)();
+}
+
+template <class S>
+concept StrategyFactory = std::invocable<S&> && SearchStrategy<std::invoke_result_t<S&>>;
+
+}  // namespace detail
+
+/// A kernel to be tuned with others: what it is, its space, how it is measured, how it is searched. Tasks of one call
+/// may have different types of configurations. It may be moved, not copied.
+class task {
+ public:
+  /// @param measurer  as for tune(): a callable Config -> seconds or measurement, or an object with measure(); kept here
+  /// @param strategy  one that can be copied, or a callable without parameters that makes one; one that can only be
+  ///                  moved serves a single call of tune_tasks()
+  /// @param choices   of this task's run, as for tune(). Its budgets end the task, `seed` is mixed with that of the
+  ///                  call, and `progress` is quiet unless it is asked for. Logs of different tasks are different files
+  /// @throws std::invalid_argument  the description or an option has no meaning
+  template <class Config, class M, class S>
+  task(task_description about, space<Config> of, M&& measurer, S&& strategy, options<Config> choices = {})
+      : about_(std::move(about)) {
+    using measurer_type = std::remove_cvref_t<M>;
+    using strategy_type = std::remove_cvref_t<S>;
+    constexpr bool measures = Measurer<measurer_type, Config> || RunAwareMeasurer<measurer_type, Config>;
+    static_assert(
+        measures || TimedFunction<measurer_type, Config>,
+        "tileseek::task: pass a callable of const Config& that returns seconds or a measurement, or an object "
+        "with measure(std::span<const Config>) -> std::vector<measurement>");
+    static_assert(SearchStrategy<strategy_type> || detail::StrategyFactory<strategy_type>,
+                  "tileseek::task: a strategy needs ask(const lattice&, rng&, std::size_t) -> std::vector<point> and "
+                  "tell(const lattice&, std::span<const trial>) -> void; or pass a callable that makes one");
+    check(choices);
+    if constexpr (measures)
+      held_ = std::make_unique<holder<Config, measurer_type>>(std::move(of), std::forward<M>(measurer),
+                                                              maker(std::forward<S>(strategy)), std::move(choices));
+    else
+      held_ = std::make_unique<holder<Config, decltype(each<Config>(std::forward<M>(measurer)))>>(
+          std::move(of), each<Config>(std::forward<M>(measurer)), maker(std::forward<S>(strategy)), std::move(choices));
+  }
+
+  [[nodiscard]] const task_description& about() const noexcept { return about_; }
+
+ private:
+  friend tasks_result tune_tasks(std::span<task> tasks, tasks_options choices, any_scheduler scheduler);
+
+  using make_strategy = std::function<any_strategy()>;
+
+  template <class S>
+  [[nodiscard]] static make_strategy maker(S&& strategy) {
+    using strategy_type = std::remove_cvref_t<S>;
+    if constexpr (detail::StrategyFactory<strategy_type>) {
+      return [make = std::forward<S>(strategy)]() mutable { return any_strategy(make()); };
+    } else if constexpr (std::copy_constructible<strategy_type>) {
+      return [held = strategy_type(std::forward<S>(strategy))] { return any_strategy(strategy_type(held)); };
+    } else {
+      auto held = std::make_shared<std::optional<strategy_type>>(std::forward<S>(strategy));
+      return [held] {
+        if (!*held)
+          detail::fail<std::logic_error>(
+              {"task: its strategy can only be moved, and an earlier call of tune_tasks() has "
+               "it; pass a callable that makes one"});
+        any_strategy out(std::move(**held));
+        held->reset();
+        return out;
+      };
+    }
+  }
+
+  struct base {
+    base() = default;
+    base(const base&) = delete;
+    base& operator=(const base&) = delete;
+    virtual ~base() = default;
+    [[nodiscard]] virtual std::unique_ptr<detail::open_task> open(const task_description& about,
+                                                                  const tasks_options& shared) = 0;
+  };
+  template <class Config, class M>
+  struct holder final : base {
+    template <class T>
+    holder(space<Config> s, T&& m, make_strategy make, options<Config> o)
+        : of(std::move(s)), measurer(std::forward<T>(m)), make_one(std::move(make)), choices(std::move(o)) {}
+
+    [[nodiscard, gnu::cold]] std::unique_ptr<detail::open_task> open(const task_description& about,
+                                                                     const tasks_options& shared) override {
+      options<Config> o(choices);
+      constexpr auto no_limit = std::numeric_limits<std::size_t>::max();
+      o.trials = std::min(o.trials.value_or(no_limit), shared.trials_per_task.value_or(no_limit));
+      if (shared.seconds_per_task)
+        o.seconds = std::fmin(o.seconds.value_or(*shared.seconds_per_task), *shared.seconds_per_task);
+      o.seed = detail::seed_of(about.name, o.seed + shared.seed);
+      if (o.batch == 0) o.batch = detail::preferred_batch(measurer);
+      if (o.task.empty()) o.task = about.name;
+      if (o.flop <= 0) o.flop = about.flop;
+      if (o.progress == verbosity::automatic) o.progress = verbosity::quiet;
+      o.catch_interrupt = shared.catch_interrupt;
+      auto strategy = make_one();
+      if (shared.explore_after > 0) {
+        std::string name = strategy.name();
+        strategy = any_strategy(detail::until_valid(std::move(strategy), shared.explore_after), std::move(name));
+      }
+      return std::make_unique<detail::open_session<Config, M>>(of, measurer, std::move(strategy), std::move(o));
+    }
+
+    space<Config> of;
+    M measurer;
+    make_strategy make_one;
+    options<Config> choices;
+  };
+
+  /// @throws std::invalid_argument
+  template <class Config>
+  void check(const options<Config>& choices) const {
+    const auto demand = [this](bool holds, const char* what, double value, const char* remedy) {
+      if (!holds)
+        detail::fail<std::invalid_argument>({"task '", about_.name, "': ", what, " is ", value, "; ", remedy});
+    };
+    const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
+    if (about_.name.empty()) detail::fail<std::invalid_argument>({"task: no name; give one that no other task has"});
+    demand(about_.flop >= 0 && std::isfinite(about_.flop), "flop", about_.flop, "give the operations of one run, or 0");
+    demand(positive(about_.weight), "weight", about_.weight, "give a number above 0, or leave the task out");
+    demand(positive(about_.untuned.value_or(1)), "untuned", about_.untuned.value_or(1), "give seconds above 0");
+    demand(positive(about_.reachable.value_or(1)), "reachable", about_.reachable.value_or(1), "give seconds above 0");
+    detail::check(choices);
+  }
+
+  task_description about_;
+  std::unique_ptr<base> held_;
+};
+
+/// Tunes the tasks in turns under one budget: the scheduler chooses a task, which goes on with its search for a round.
+/// Every task has one round first, shorter if the budget is small. Then, for tasks whose options say so, the final
+/// contest between the best of each. The budget is never overshot, and every trial is counted once.
+///
+/// With logs, a run that was killed makes the choices it would have made. All state belongs to the call: tasks and
+/// scheduler may be used again.
+///
+/// @param scheduler  a copy of it serves the call; `potential` by default
+/// @throws std::invalid_argument  no tasks, two of one name, or an option has no meaning
+/// @throws std::logic_error       what session and any_scheduler throw
+/// @throws std::runtime_error     a log is damaged or belongs to another space
+[[nodiscard, gnu::cold]] inline tasks_result tune_tasks(std::span<task> tasks, tasks_options choices = {},
+                                                        any_scheduler scheduler = potential{}) {
+  if (tasks.empty()) detail::fail<std::invalid_argument>({"tune_tasks: no tasks"});
+  for (const auto& limit : {choices.seconds, choices.seconds_per_task})
+    if (limit && !(*limit > 0))
+      detail::fail<std::invalid_argument>({"tune_tasks: a budget of ", *limit, " seconds; give more than 0"});
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (tasks[i].about().name == tasks[j].about().name)
+        detail::fail<std::invalid_argument>({"tune_tasks: two tasks are named '", tasks[i].about().name,
+                                             "'; a task draws and is reported by its name"});
+  if (!choices.trials && !choices.seconds && !choices.trials_per_task && !choices.seconds_per_task)
+    choices.trials = 100 * tasks.size();
+
+  const interrupt_guard guard(choices.catch_interrupt);
+  rng random(choices.seed);
+  tasks_result out;
+  out.scheduler = scheduler.name();
+  out.seed = choices.seed;
+  std::vector<task_state> states;
+  std::vector<std::unique_ptr<detail::open_task>> open;
+  std::vector<std::string_view> tags;
+  for (auto& t : tasks) {
+    const auto& about = t.about();
+    open.push_back(t.held_->open(about, choices));
+    task_row row;
+    row.name = about.name;
+    row.flop = about.flop;
+    row.weight = about.weight;
+    row.seconds = open.back()->state().best;
+    row.best = open.back()->state().best_configuration;
+    out.tasks.push_back(std::move(row));
+    task_state state;
+    state.weight = about.weight;
+    state.flop = about.flop;
+    state.network = about.network;
+    state.untuned = about.untuned;
+    state.reachable = about.reachable;
+    state.history = task_history(open.back()->state().best);
+    if (!about.tag.empty()) {
+      const auto known = std::find(tags.begin(), tags.end(), about.tag);
+      state.group = static_cast<std::size_t>(known - tags.begin());
+      if (known == tags.end()) tags.push_back(about.tag);
+    }
+    states.push_back(std::move(state));
+  }
+
+  const auto limit = choices.trials.value_or(std::numeric_limits<std::size_t>::max());
+  const double second_limit = choices.seconds.value_or(std::numeric_limits<double>::infinity());
+  std::size_t trials = 0;
+  while (out.stopped == stop::running) {
+    if (choices.catch_interrupt && interrupt_guard::interrupted()) {
+      out.stopped = stop::interrupted;
+      break;
+    }
+    if (trials >= limit || out.seconds >= second_limit) {
+      out.stopped = trials >= limit ? stop::trials : stop::seconds;
+      break;
+    }
+    const auto chosen = scheduler.next(states, random);
+    if (!chosen) {
+      const auto finished = [](const task_state& t) { return t.finished; };
+      out.stopped = std::all_of(states.begin(), states.end(), finished) ? stop::exhausted : stop::target;
+      break;
+    }
+    auto& state = states[*chosen];
+    auto& row = out.tasks[*chosen];
+    auto& running = *open[*chosen];
+
+    std::size_t round = choices.round > 0 ? choices.round : scheduler.round(state);
+    if (state.history.rounds() == 0) {  // so that a small budget reaches every task
+      const auto untried = static_cast<std::size_t>(std::count_if(
+          states.begin(), states.end(), [](const auto& t) { return !t.finished && t.history.rounds() == 0; }));
+      round = std::min(round, std::max<std::size_t>(1, (limit - trials) / untried));
+    }
+    round = std::min(round, limit - trials);
+    if (!state.history.valid() && choices.give_up_after > row.trials)
+      round = std::min(round, choices.give_up_after - row.trials);
+
+    const progress counted = running.state();
+    const double until = counted.seconds + (second_limit - out.seconds);
+    running.turn(counted.trials + round, until);
+
+    const progress& now = running.state();
+    if (now.seconds >= until) out.stopped = stop::seconds;  // perhaps in the middle of a batch: no turn may follow
+    for (std::size_t i = counted.trials; i < now.trials; ++i) {
+      const measurement& m = running.history()[i].result;
+      if (m.outcome == status::rejected_early && state.history.valid())
+        state.history.add(std::fmax(m.cost(), state.history.best()));  // slow, and no failure
+      else
+        state.history.add(m.valid() ? m.cost() : std::numeric_limits<double>::infinity());
+    }
+    state.history.end_round();
+    trials += now.trials - counted.trials;
+    out.seconds += now.seconds - counted.seconds;
+    row.seconds = now.best;
+    row.trials = now.trials;
+    row.replayed = now.replayed;
+    row.failed = now.failed;
+    row.best = now.best_configuration;
+    if (running.why() != stop::interrupted) row.stopped = running.why();
+    if (!row.done() && !state.history.valid() && choices.give_up_after > 0 && row.trials >= choices.give_up_after) {
+      row.stopped = stop::stalled;
+      out.notes.push_back(detail::concat(
+          {row.name, ": given up after ", row.trials, " trials without a valid result; the last: ",
+           to_string(running.history().back().result.outcome), " ", running.history().back().result.note}));
+    }
+    state.gap = running.gap();
+    state.finished = row.done();
+
+    tasks_progress shown;
+    shown.tasks = out.tasks;
+    shown.turn = *chosen;
+    shown.trials = trials;
+    shown.trial_limit = choices.trials;
+    shown.seconds = out.seconds;
+    shown.second_limit = second_limit;
+    for (const auto& watch : choices.observers)
+      if (watch(shown)) out.stopped = stop::observer;
+  }
+
+  std::size_t untried = 0;
+  for (const auto& row : out.tasks) untried += row.trials == 0 && !row.done();
+  if (untried > 0 && (out.stopped == stop::trials || out.stopped == stop::seconds))
+    out.notes.push_back(
+        detail::concat({"the budget ended before ", untried, " of ", tasks.size(), " tasks had a trial; give at least ",
+                        tasks.size() * default_round, " trials"}));
+  for (std::size_t i = 0; i < open.size(); ++i) out.results.push_back(open[i]->finish(out.tasks[i], out.notes));
+  return out;
+}
+
+}  // namespace tileseek
