@@ -9,8 +9,8 @@
 // final contest; and a line that says why the run ended. A file may hold several runs of one space, one after another.
 // Killed at any moment, the file is whole but for its last line, which is dropped when it is torn.
 //
-// While something is being measured, a second file beside it, run.jsonl.running, names it: if the run dies, the next one
-// knows of what (see session). It is removed when the log is closed.
+// With options::crashed_after, a second file beside it, run.jsonl.running, names what is being measured: if the run dies,
+// the next one knows of what (see session). It is removed when the log is closed.
 
 #include <algorithm>
 #include <cerrno>
