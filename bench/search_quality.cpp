@@ -375,8 +375,9 @@ int main(int argc, char** argv) {
   const CLI::Range some(std::size_t{1}, std::size_t{1'000'000});
   app.add_option("--spaces", folder, "folder of recordings, *.csv or *.csv.xz")->required();
   app.add_option("--seeds", seeds, "runs of each strategy on each space")->check(some)->capture_default_str();
-  app.add_option("--model-trials", model_trials,
-                 "evaluations a run with a Gaussian process or boosted trees; of others 1500")
+  app.add_option(
+         "--model-trials", model_trials,
+         "evaluations of bayesian and of rows that name boosted trees or a Gaussian process; of others up to 1500")
       ->check(some)
       ->capture_default_str();
   app.add_option("--threads", threads, "runs at a time")->check(some)->capture_default_str();

