@@ -24,26 +24,6 @@ namespace tileseek {
 
 namespace detail {
 
-/// The batch a measurer likes best: its batch_size() if it has one, else 1, which serves every search best.
-template <class M>
-[[nodiscard]] std::size_t preferred_batch(const M& m) {
-  if constexpr (requires {
-                  { m.batch_size() } -> std::convertible_to<std::size_t>;
-                })
-    return std::max<std::size_t>(1, static_cast<std::size_t>(m.batch_size()));
-  else
-    return 1;
-}
-
-template <class Config, class M>
-[[nodiscard]] std::vector<measurement> measure_batch(M& measurer, std::span<const Config> batch, const measuring& run) {
-  if constexpr (RunAwareMeasurer<M, Config>) {
-    return measurer.measure(batch, run);
-  } else {
-    return measurer.measure(batch);
-  }
-}
-
 /// @throws std::logic_error  the measurer returned another number of results; one that takes part in the run may stop
 /// early
 [[gnu::cold]] inline void check_size(std::size_t results, std::size_t batch, bool may_stop) {
@@ -176,6 +156,7 @@ template <class Config, class M>
                                  any_strategy strategy) {
   const interrupt_guard guard(choices.catch_interrupt);
   if (choices.batch == 0) choices.batch = preferred_batch(measurer);
+  for (auto& c : conditions_of(measurer)) choices.conditions.push_back(std::move(c));
   const std::size_t batch = choices.batch;
   session<Config> s(of, std::move(strategy), std::move(choices));
   search(s, measurer, batch);
