@@ -139,14 +139,24 @@ template <class Config, class M>
   r.untuned = configurations.front();
   r.untuned_values = searched.named_values_of(configurations.front());
   r.untuned_compared = against(0, "default");
-  for (const auto second : ranking) {
-    if (second == winner || second == 0) continue;
-    r.runner_up = against(second, to_string(contestants[second].configuration));
-    if (r.runner_up->against.says == verdict::cannot_tell)
-      s.note(concat({"the winner and the runner-up can't be told apart in ", r.rounds,
-                     " rounds; take either, or raise .rounds to ", 4 * r.rounds, " to halve the interval"}));
-    break;
+  std::size_t alike = 0;  // of the next two, those that might be as fast
+  double farthest = 1;    // and how far apart the interval lets them be
+  std::size_t seen = 0;
+  for (const auto next : ranking) {
+    if (next == winner || next == 0) continue;
+    auto c = against(next, to_string(contestants[next].configuration));
+    if (c.against.says == verdict::cannot_tell && std::isfinite(c.seconds)) {
+      ++alike;
+      farthest = std::fmax(farthest, std::fmax(c.against.range.high, 1 / c.against.range.low));
+    }
+    if (seen == 0) r.runner_up = std::move(c);
+    if (++seen == 2) break;
   }
+  if (alike > 0)
+    s.note(concat({alike == 2 ? "the best three" : "the winner and another of the best three",
+                   " can't be told apart in ", r.rounds, " rounds: they may differ by up to ",
+                   fixed(100 * (farthest - 1), 1), " %; take any of them, or raise .rounds to ", 4 * r.rounds,
+                   " to halve that, on a machine that does nothing else"}));
   for (std::size_t i = points.size(); i < contestants.size(); ++i) r.rivals.push_back(against(i, contestants[i].name));
 }
 

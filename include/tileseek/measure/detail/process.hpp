@@ -67,7 +67,7 @@ using process_clock = std::chrono::steady_clock;
     return concat({"killed by ", signal_name(s), s == SIGKILL ? ", by somebody or for want of memory" : ""});
   }
   if (how && WIFEXITED(*how)) return concat({"exited with code ", WEXITSTATUS(*how)});
-  return "the worker died";
+  return "died";
 }
 
 /// A child process with a group of its own. Its destructor ends it.
