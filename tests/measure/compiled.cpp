@@ -128,10 +128,10 @@ static void scale(const float* x, float* y, int n) {
   CHECK(r[1].outcome == status::build_failed);
   CHECK(r[1].note.find("static assertion") != std::string::npos);
   CHECK_THROWS_WITH_AS(
-      compiled(space, of(source, "scale<{BLCOK}>")),
+      static_cast<void>(compiled(space, of(source, "scale<{BLCOK}>"))),
       "compiled: the function names {BLCOK}, which the space lacks; a tile axis m is {m_0}, {m_1}, ...",
       std::invalid_argument);
-  CHECK_THROWS_AS(compiled(space, of(source, "scale<{BLOCK>")), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(compiled(space, of(source, "scale<{BLOCK>"))), std::invalid_argument);
 }
 
 TEST_CASE("every way to go wrong gets its status, the rest their times") {
@@ -221,21 +221,22 @@ TEST_CASE("mistakes in the description are named") {
   const scratch s;
   const auto space = tilings();
   const auto source = s.write("k.c", torture);
-  CHECK_THROWS_AS(compiled(space, of(s.name + "/none.c", "scale")), std::runtime_error);
-  CHECK_THROWS_AS(compiled(space, of(s.name, "scale")), std::runtime_error);
-  CHECK_THROWS_AS(compiled(space, of(source, "")), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(compiled(space, of(s.name + "/none.c", "scale"))), std::runtime_error);
+  CHECK_THROWS_AS(static_cast<void>(compiled(space, of(s.name, "scale"))), std::runtime_error);
+  CHECK_THROWS_AS(static_cast<void>(compiled(space, of(source, ""))), std::invalid_argument);
   auto how = of(source, "scale");
   how.compile_seconds = 0;
-  CHECK_THROWS_WITH_AS(compiled(space, how), "compiled: compile_seconds is 0; give more than 0", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(compiled(space, how)), "compiled: compile_seconds is 0; give more than 0",
+                       std::invalid_argument);
   how = of(source, "scale");
   how.compiler = "/no/such/compiler";
-  CHECK_THROWS_AS(compiled(space, how), std::runtime_error);
+  CHECK_THROWS_AS(static_cast<void>(compiled(space, how)), std::runtime_error);
   how = of(source, "scale");
   how.folder = "/proc/no/such/folder";
-  CHECK_THROWS_AS(compiled(space, how), std::runtime_error);
+  CHECK_THROWS_AS(static_cast<void>(compiled(space, how)), std::runtime_error);
   how = of(source, "scale");
   how.arguments = {in_out<float>(n), scalar(n)};
-  CHECK_THROWS_AS(compiled(space, how), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(compiled(space, how)), std::invalid_argument);
 }
 
 TEST_CASE("what it measures under is known, so that the log can say it") {

@@ -183,10 +183,10 @@ TEST_CASE("what says nothing about the kernel passes, and the next batch is none
         return std::nullopt;
       },
       [](const kernel&) { return 1.0; }, {.jobs = 1});
-  CHECK_THROWS_AS(m.measure(some(3)), std::bad_alloc);
+  CHECK_THROWS_AS(static_cast<void>(m.measure(some(3))), std::bad_alloc);
   exhausted = false;
   CHECK(m.measure(some(3)).size() == 3);
-  CHECK_THROWS_WITH_AS(m.measure(std::vector<kernel>{{100}}), "pipeline: n=100 is not in the space",
+  CHECK_THROWS_WITH_AS(static_cast<void>(m.measure(std::vector<kernel>{{100}})), "pipeline: n=100 is not in the space",
                        std::invalid_argument);
 }
 
