@@ -43,7 +43,8 @@ void report(const char* what, const tileseek::contest_record& r, const char* one
 int main(int argc, char** argv) {
   const std::string file = argc > 1 ? argv[1] : "../examples/matmul.c";
   const auto p = tileseek::powers_of_two(1, n);
-  const auto space = tileseek::space<tiles>{}.add("BI", &tiles::BI, p).add("BJ", &tiles::BJ, p).add("BK", &tiles::BK, p);
+  const auto space =
+      tileseek::space<tiles>{}.add("BI", &tiles::BI, p).add("BJ", &tiles::BJ, p).add("BK", &tiles::BK, p);
   tileseek::rng random(1);
   std::vector<tiles> batch;
   for (int i = 0; i < 24; ++i) batch.push_back(space.at(space.lattice().sample(random)));
@@ -74,9 +75,7 @@ int main(int argc, char** argv) {
   const std::vector<tiles> few{{32, 32, 32}, {1, 256, 16}, {8, 128, 8}, {64, 64, 64}};
   const auto times = tileseek::contest(
       3, rounds, random,
-      [&](std::size_t i) {
-        return tileseek::compiled(space, matmul(file, i == 1 ? cores : 1)).measure(few).front();
-      },
+      [&](std::size_t i) { return tileseek::compiled(space, matmul(file, i == 1 ? cores : 1)).measure(few).front(); },
       always);
   report("time of a kernel afterwards", times, "built one by one", "together");
   tileseek::contest_record noise;
