@@ -150,7 +150,6 @@ inline constexpr const char* tiled_product_text =
 #define PITCH_A (BM + row_padding)
 #define OFFSET_B ((BK * PITCH_A + 7) / 8 * 8)
 #define STAGE ((OFFSET_B + BK * BN + 7) / 8 * 8)
-#define ASYNC (HAS_ASYNC && background)
 )"
     // Elements at once: from global memory of A and B, from shared memory, to C.
     R"(
@@ -258,8 +257,8 @@ INLINE void put(const elem* from_a, const elem* from_b, LOCAL elem* stage) {
 )"
     // The background copy moves 4 bytes and more: it transposes floats one by one, and there is none for halves.
     R"(
-#if ASYNC
-INLINE void copy_tiles(const elem* a, const elem* b, int z, int row, int column, int k, elem* stage) {
+#if background
+INLINE void copy_tiles(GLOBAL const elem* a, GLOBAL const elem* b, int z, int row, int column, int k, LOCAL elem* stage) {
 #pragma unroll
   for (int i = 0; i < (BM * BK + THREADS - 1) / THREADS; ++i) {
     const int v = THREAD + i * THREADS;
@@ -317,7 +316,7 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
 #pragma unroll
     for (int j = 0; j < TN; ++j) sum[i][j] = 0;
   }
-#if ASYNC
+#if background
 #pragma unroll
   for (int t = 0; t < buffers - 1; ++t) {
     if (t < TILES) copy_tiles(a, b, z, row, column, t * BK, shared + t * STAGE);
@@ -363,31 +362,23 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
 }
 )";
 
-/// The text of a problem's kernel. `where` defines where an element of product z lies: offset_a(z, row, k), offset_b(z, k,
-/// column), both -1 for a zero that lies nowhere, and offset_c(z, row, column).
-[[nodiscard]] inline std::string source_of(const product& p, const device_limits& limits, std::string_view where) {
-  const bool half = p.type == element::fp16;
-  return tileseek::detail::concat({limits.dynamic_shared ? "#define DYNAMIC_SHARED\n" : "",
-                                   prelude,
-                                   "#define elem ",
-                                   half ? "half_bits" : "float",
-                                   "\n#define TO_FLOAT(x) ",
-                                   half ? "half_to_float(x)" : "(x)",
-                                   "\n#define ROWS ",
-                                   p.rows,
-                                   "\n#define COLUMNS ",
-                                   p.columns,
-                                   "\n#define DEPTH ",
-                                   p.depth,
-                                   "\n#define RUN_A ",
-                                   p.run_a,
-                                   "\n#define RUN_B ",
-                                   p.run_b,
-                                   "\n#define RUN_C ",
-                                   p.run_c,
-                                   "\n",
-                                   where,
-                                   tiled_product_text});
+/// The text of a problem's kernel, which follows the prelude and the problem's sizes.
+[[nodiscard]] inline std::string source_of(const product& p, const device_limits& limits, std::string_view text) {
+  std::string out = limits.dynamic_shared ? "#define DYNAMIC_SHARED\n" : "";
+  out += prelude;
+  const auto define = [&out](const char* name, int value) {
+    tileseek::detail::append(out, {"#define ", name, " ", value, "\n"});
+  };
+  define("ROWS", p.rows);
+  define("COLUMNS", p.columns);
+  define("DEPTH", p.depth);
+  define("RUN_A", p.run_a);
+  define("RUN_B", p.run_b);
+  define("RUN_C", p.run_c);
+  out += p.type == element::fp16 ? "#define elem half_bits\n#define TO_FLOAT(x) half_to_float(x)\n"
+                                 : "#define elem float\n#define TO_FLOAT(x) (x)\n";
+  out += text;
+  return out;
 }
 
 /// All tilings of a problem that the device can run.
@@ -453,23 +444,30 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
           inclusive(&t::m, 1), factor(&t::m, 2), inclusive(&t::n, 1), factor(&t::n, 2), &t::unroll_depth);
 }
 
-[[nodiscard]] inline launch geometry_of(const product& p, const device_limits& limits, const tiling& t) {
-  const int bm = t.m[1] * t.m[2] * t.m[3] * t.m[4], bn = t.n[1] * t.n[2] * t.n[3] * t.n[4];
+/// @param shared  bytes of shared memory of a block
+[[nodiscard]] inline launch geometry_of(const product& p, const device_limits& limits, int bm, int bn, int threads,
+                                        std::size_t shared) {
   launch out;
   out.blocks = {static_cast<std::size_t>(ceil_div(p.rows, bm)) * static_cast<std::size_t>(ceil_div(p.columns, bn)),
                 static_cast<std::size_t>(p.count), 1};
-  out.threads = {static_cast<std::size_t>(t.m[2] * t.n[2]), 1, 1};
-  if (limits.dynamic_shared) out.shared_bytes = shared_bytes(p.type, bm, bn, t.k[1], t.row_padding, t.buffers);
+  out.threads = {static_cast<std::size_t>(threads), 1, 1};
+  if (limits.dynamic_shared) out.shared_bytes = shared;
   return out;
 }
 
+/// @param where  text that defines where an element of product z lies: offset_a(z, row, k), offset_b(z, k, column), both
+///               -1 for a zero that lies nowhere, and offset_c(z, row, column)
 [[nodiscard]] inline device_kernel<tiling> kernel_of(const product& p, const device_limits& limits,
-                                                     std::string_view where, std::vector<argument> arguments,
+                                                     const std::string& where, std::vector<argument> arguments,
                                                      reference truth) {
   device_kernel<tiling> out;
-  out.source = source_of(p, limits, where);
+  out.source = source_of(p, limits, where + tiled_product_text);
   out.function = "tiled_product";
-  out.geometry = [=](const tiling& t) { return geometry_of(p, limits, t); };
+  out.geometry = [=](const tiling& t) {
+    const int bm = t.m[1] * t.m[2] * t.m[3] * t.m[4], bn = t.n[1] * t.n[2] * t.n[3] * t.n[4];
+    return geometry_of(p, limits, bm, bn, t.m[2] * t.n[2],
+                       shared_bytes(p.type, bm, bn, t.k[1], t.row_padding, t.buffers));
+  };
   out.arguments = std::move(arguments);
   out.truth = std::move(truth);
   return out;
