@@ -121,14 +121,14 @@ inline void check(std::string_view who, const product& p,
   return static_cast<std::size_t>(stage) * static_cast<std::size_t>(buffers * bytes_of(type));
 }
 
-/// Registers of a thread, estimated: its part of C, a column of A and a row of B of it, and the part of the next tiles
-/// that it holds on their way; 30 more for addresses and counters.
-[[nodiscard]] constexpr int registers_of(element type, int tm, int tn, int threads, int bm, int bn, int bk,
-                                         bool async) {
-  const int held = async ? 0
-                         : ceil_div(ceil_div(bm * bk, threads) * bytes_of(type), 4) +
-                               ceil_div(ceil_div(bn * bk, threads) * bytes_of(type), 4);
-  return tm * tn + tm + tn + held + 30;
+/// Elements of a tile that each thread fetches, of A and of B. More than 32 are hardly ever fast, and what they take of
+/// registers can't be foreseen.
+inline constexpr int most_fetched = 32;
+
+/// Registers of a thread, estimated: its part of C, a column of A and a row of B of it, and for each element that it
+/// fetches itself or its address; 30 more for what else there is.
+[[nodiscard]] constexpr int registers_of(int tm, int tn, int threads, int bm, int bn, int bk) {
+  return tm * tn + tm + tn + ceil_div(bm * bk, threads) + ceil_div(bn * bk, threads) + 30;
 }
 
 /// What the device's compiler can't be asked to compile: multiply-adds in the body of the unrolled loop. 2048 are 32 KiB
@@ -405,9 +405,14 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
   else
     out.add("background", &t::background, {false});
   const auto near = [](int size) { return [size](int tile) { return tile < 2 * size; }; };
+  const auto small = [](int factor) { return factor <= 8; };
   return out.where("a block is less than twice as high as C", near(p.rows), inclusive(&t::m, 1))
       .where("a block is less than twice as wide as C", near(p.columns), inclusive(&t::n, 1))
       .where("a tile is less than twice as deep as the product", near(p.depth), factor(&t::k, 1))
+      .where("at most 8 vthreads along m", small, factor(&t::m, 1))  // as many as Ansor allows
+      .where("at most 8 vthreads along n", small, factor(&t::n, 1))
+      .where("at most 8 inner rows", small, factor(&t::m, 4))  // two accesses to shared memory
+      .where("at most 8 inner columns", small, factor(&t::n, 4))
       .where(
           "the device has so many threads a block, and a warp is not left idle",
           [=](int m, int n) { return m * n >= least && m * n <= limits.threads; }, factor(&t::m, 2), factor(&t::n, 2))
@@ -430,14 +435,17 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
           },
           inclusive(&t::m, 1), inclusive(&t::n, 1), factor(&t::k, 1), &t::row_padding, &t::buffers)
       .where(
-          "sums and tiles on their way fit in the registers",
-          [=](int bm, int m, int bn, int n, int bk, bool async) {
-            const int registers = registers_of(p.type, bm / m, bn / n, m * n, bm, bn, bk, async);
+          "a thread fetches at most 32 elements of a tile of A, and of B",
+          [](int bm, int m, int bn, int n, int bk) { return std::max(bm, bn) * bk <= most_fetched * m * n; },
+          inclusive(&t::m, 1), factor(&t::m, 2), inclusive(&t::n, 1), factor(&t::n, 2), factor(&t::k, 1))
+      .where(
+          "sums and what is fetched fit in the registers",
+          [=](int bm, int m, int bn, int n, int bk) {
+            const int registers = registers_of(bm / m, bn / n, m * n, bm, bn, bk);
             return registers <= limits.thread_registers &&
                    round_up(registers, 8) * round_up(m * n, limits.warp) <= limits.registers;
           },
-          inclusive(&t::m, 1), factor(&t::m, 2), inclusive(&t::n, 1), factor(&t::n, 2), factor(&t::k, 1),
-          &t::background)
+          inclusive(&t::m, 1), factor(&t::m, 2), inclusive(&t::n, 1), factor(&t::n, 2), factor(&t::k, 1))
       .where(
           "the unrolled loop is no longer than the instruction cache",
           [](int bm, int m, int bn, int n, int unroll) { return bm / m * (bn / n) * unroll <= most_unrolled; },
