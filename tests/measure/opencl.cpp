@@ -45,7 +45,7 @@ kernel void scale(global const float* x, global float* y, const int n, const flo
     if (i < n) y[i] = factor * x[i];
   }
   if (DEED == 3) y[n + 1 + get_global_id(0) % 2] = 1;
-  if (DEED == 4 && get_global_id(0) == 0) y[17] = 0;
+  if (DEED == 4 && get_global_id(0) == 17) y[17] = 0;
   if (DEED == 5) for (volatile int forever = 1; forever;) {}
   if (DEED == 6) *(volatile global int*)8 = 1;
 }
@@ -82,7 +82,7 @@ bool no_device() {
     static_cast<void>(tileseek::opencl(configs(), kernel()));
     return false;
   } catch (const std::runtime_error& e) {
-    MESSAGE("skipped: ", e.what());
+    MESSAGE("skipped: ", std::string(e.what()));
     return true;
   }
 }
@@ -99,7 +99,8 @@ TEST_CASE("right kernels are timed, whatever the configuration, from warm and fr
     for (const int width : {1, 2, 3, 4})
       for (const int block : {16, 64}) all.push_back({width, block, 0});
     for (const auto& r : m.measure(all)) {
-      CHECK(r.valid());
+      CAPTURE(r.note);
+      CHECK((r.outcome == status::ok || r.outcome == status::rejected_early));
       CHECK(r.seconds.size() >= 3);
     }
   }
@@ -123,7 +124,7 @@ TEST_CASE("every way to go wrong on a device gets its status, and the run goes o
   CHECK(r[4].outcome == status::wrong_result);
   CHECK(r[5].outcome == status::timed_out);
   CHECK(r[6].outcome == status::crashed);
-  CHECK(r[7].valid());
+  CHECK(r[7].cost() < 1);
   CHECK(r[8].outcome == status::launch_failed);
   CHECK(r[8].note.find("threads") != std::string::npos);
 }
@@ -134,7 +135,10 @@ TEST_CASE("what does not fit the device is not in the fitting space, and a run f
   const auto fitting = m.fitting();
   CHECK(fitting.size() == 64);
   CHECK(configs().size() == 96);
-  const auto few = tileseek::space<config>{}.add("WIDTH", &config::WIDTH, {1, 2}).add("BLOCK", &config::BLOCK, {16, 64});
+  const auto few = tileseek::space<config>{}
+                       .add("WIDTH", &config::WIDTH, {1, 2})
+                       .add("BLOCK", &config::BLOCK, {16, 64})
+                       .add("DEED", &config::DEED, {0});
   auto tuned = tileseek::opencl(few, kernel());
   const auto r = tileseek::tune(few, tuned, {.trials = 4, .rounds = 1, .progress = tileseek::verbosity::quiet},
                                 tileseek::exhaustive{});

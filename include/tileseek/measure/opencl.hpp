@@ -123,7 +123,8 @@ struct opencl_backend {
 
   class compiler {
    public:
-    explicit compiler(std::size_t number) : device_(cl_device(number)), context_(cl_make_context(device_)) {}
+    compiler(std::size_t number, const device_limits&)
+        : device_(cl_device(number)), context_(cl_make_context(device_)) {}
 
     void compile(const std::string& text, const std::string&, const std::vector<std::string>& flags,
                  const std::string& file) const {
@@ -161,8 +162,8 @@ struct opencl_backend {
 
   class runner {
    public:
-    runner(std::size_t number, arguments& data)
-        : device_(cl_device(number)), data_(data), context_(cl_make_context(device_)) {
+    runner(std::size_t number, arguments& data, const device_limits& limits)
+        : device_(cl_device(number)), data_(data), cache_(limits.cache_bytes), context_(cl_make_context(device_)) {
       cl_int code = CL_SUCCESS;
       queue_.reset(clCreateCommandQueue(context_.get(), device_, CL_QUEUE_PROFILING_ENABLE, &code));
       cl_check(code, "clCreateCommandQueue");
@@ -174,7 +175,8 @@ struct opencl_backend {
         auto& b = buffers_.back();
         b.whole = make_buffer(a.bytes() + 2 * arguments::margin);
         const cl_buffer_region inside{arguments::margin, a.bytes()};
-        b.inner.reset(clCreateSubBuffer(b.whole.get(), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &inside, &code));
+        b.inner.reset(
+            clCreateSubBuffer(b.whole.get(), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &inside, &code));
         cl_check(code, "clCreateSubBuffer");
         if (a.kind() == argument::role::in_out) b.original = make_buffer(a.bytes());
       }
@@ -257,12 +259,12 @@ struct opencl_backend {
 
     /// Writes twice as much as the device's last cache holds; of a CPU's, which may be huge, 64 MiB at most.
     void flush() {
-      const auto cache = static_cast<std::size_t>(cl_info<cl_ulong>(device_, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
-      const std::size_t bytes = std::clamp<std::size_t>(2 * cache, 1 << 20, 64 << 20) / 4096 * 4096;
+      const std::size_t bytes = std::clamp<std::size_t>(2 * cache_, 1 << 20, 64 << 20) / 4096 * 4096;
       if (!scratch_) scratch_ = make_buffer(bytes);
       const cl_int pattern = ++flushes_;
-      cl_check(clEnqueueFillBuffer(queue_.get(), scratch_.get(), &pattern, sizeof pattern, 0, bytes, 0, nullptr, nullptr),
-               "clEnqueueFillBuffer");
+      cl_check(
+          clEnqueueFillBuffer(queue_.get(), scratch_.get(), &pattern, sizeof pattern, 0, bytes, 0, nullptr, nullptr),
+          "clEnqueueFillBuffer");
     }
 
     /// Seconds by the device's clock.
@@ -271,9 +273,9 @@ struct opencl_backend {
       auto all = launch_.blocks.array();
       for (std::size_t d = 0; d < 3; ++d) all[d] *= block[d];
       cl_event done = nullptr;
-      cl_check(clEnqueueNDRangeKernel(queue_.get(), kernel_.get(), 3, nullptr, all.data(), block.data(), 0,
-                                      nullptr, &done),
-               "clEnqueueNDRangeKernel");
+      cl_check(
+          clEnqueueNDRangeKernel(queue_.get(), kernel_.get(), 3, nullptr, all.data(), block.data(), 0, nullptr, &done),
+          "clEnqueueNDRangeKernel");
       const cl_event_handle event(done);
       cl_check(clWaitForEvents(1, &done), "the kernel");
       cl_ulong begin = 0;
@@ -283,6 +285,12 @@ struct opencl_backend {
       cl_check(clGetEventProfilingInfo(done, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr),
                "clGetEventProfilingInfo");
       return 1e-9 * static_cast<double>(end - begin);
+    }
+    /// Of so many runs in a row.
+    [[nodiscard]] double timed_runs(int count) {
+      double seconds = 0;
+      for (int i = 0; i < count; ++i) seconds += timed_run();
+      return seconds;
     }
 
    private:
@@ -308,6 +316,7 @@ struct opencl_backend {
 
     cl_device_id device_;
     arguments& data_;
+    std::size_t cache_;  ///< bytes of the last level
     cl_context_handle context_;
     cl_queue_handle queue_;
     double resolution_ = 0;

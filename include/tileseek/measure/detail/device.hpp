@@ -3,6 +3,7 @@
 // The tuner's own process never touches a device.
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -86,9 +87,9 @@ struct device_failure : std::runtime_error {
 /// A kernel, what it is compiled to, and what happens on the device. The backend has
 ///   name                     "opencl"
 ///   limits(device)           what the device is; called in a child process
-///   compiler(device)         compile(text, function, flags, file), or throws device_failure; in a process of its own
-///   runner(device, arguments)   load(function, file, launch), which returns what is worth noting; upload(), run(), download();
-///                            restore() and flush(); timed_run() in seconds; resolution() of that. In another process
+///   compiler(device, limits) compile(text, function, flags, file), or throws device_failure; in a process of its own
+///   runner(device, arguments, limits)   load(function, file, launch), which returns what is worth noting; upload(), run(), download();
+///                            restore() and flush(); timed_run() and timed_runs(count) in seconds; their resolution(). In another process
 /// build() may be called from several threads at once.
 template <class Config, class Backend>
 class device_source {
@@ -145,7 +146,7 @@ class device_source {
   /// Checks and times it.
   [[nodiscard]] measurement run(const Config& c, const timing_limits& limits) {
     try {
-      if (!runner_) runner_ = std::make_unique<typename Backend::runner>(kernel_.device, data_);
+      if (!runner_) runner_ = std::make_unique<typename Backend::runner>(kernel_.device, data_, limits_);
       auto& on = *runner_;
       const std::string note = on.load(text_of(c).second, object_of(c), kernel_.geometry(c));
       const auto wrong = data_.check([&on](void* const*) {
@@ -154,17 +155,21 @@ class device_source {
         on.download();
       });
       if (wrong) return *wrong;
-      on.restore();
-      on.run();
+      bool alone = kernel_.state == caches::flushed;  // something comes before each run
+      for (const auto& a : data_.list()) alone = alone || a.kind() == argument::role::in_out;
+      const auto one = [&] {
+        on.restore();
+        if (kernel_.state == caches::flushed) on.flush();
+        return on.timed_run();
+      };
+      // A sample is long enough for the device's clock: so many runs, 128 at most.
+      const double first = one();
+      int runs = 1;
+      while (runs < 128 && runs * first < 1000 * on.resolution()) runs *= 2;
       const auto sample = [&] {
+        if (!alone) return on.timed_runs(runs) / runs;
         double seconds = 0;
-        int runs = 0;
-        do {
-          on.restore();
-          if (kernel_.state == caches::flushed) on.flush();
-          seconds += on.timed_run();
-          ++runs;
-        } while (seconds < 1000 * on.resolution() && runs < 100);
+        for (int i = 0; i < runs; ++i) seconds += one();
         return seconds / runs;
       };
       auto m = take_samples(sample, limits);
@@ -182,7 +187,7 @@ class device_source {
     std::shared_ptr<typename Backend::compiler> compiler{};
     measurement operator()(const Config& c) {
       try {
-        if (!compiler) compiler = std::make_shared<typename Backend::compiler>(self->kernel_.device);
+        if (!compiler) compiler = std::make_shared<typename Backend::compiler>(self->kernel_.device, self->limits_);
         const auto [text, function] = self->text_of(c);
         const std::string object = self->object_of(c);
         const std::string unfinished = concat({object, ".", ::getpid()});
@@ -211,7 +216,8 @@ class device_source {
         return out;
       }
     }
-    const isolation how{.most_seconds = kernel_.compile_seconds, .build_seconds = kernel_.compile_seconds, .quiet = true};
+    const isolation how{
+        .most_seconds = kernel_.compile_seconds, .build_seconds = kernel_.compile_seconds, .quiet = true};
     return std::make_unique<compiler_process>(of_, each_measurer<Config, compile_step>(compile_step{this}), how);
   }
 

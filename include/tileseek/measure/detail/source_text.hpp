@@ -56,8 +56,7 @@ inline constexpr std::size_t longest_message = 2000;
     out += text.substr(0, open);
     if (open == std::string_view::npos) break;
     const auto close = text.find('}', open);
-    if (close == std::string_view::npos)
-      fail<std::invalid_argument>({"function '", text, "' has a '{' without a '}'"});
+    if (close == std::string_view::npos) fail<std::invalid_argument>({"function '", text, "' has a '{' without a '}'"});
     const std::string name(text.substr(open + 1, close - open - 1));
     const auto found = std::find_if(values.begin(), values.end(), [&name](const auto& v) { return v.first == name; });
     if (found == values.end())
