@@ -179,7 +179,7 @@ KERNEL(tensor_matmul, THREADS)(GLOBAL const half_bits* RESTRICT a, GLOBAL const 
 /// All tilings of a product of this shape that the device can run.
 /// @throws std::invalid_argument  a size is below 1, n or k is no multiple of 8, or more than 2^31 - 1 elements
 [[nodiscard]] inline space<tensor_tiling> tensor_matmul_space(const matmul_shape& shape,
-                                                              const device_limits& limits = {}) {
+                                                              const block_limits& limits = {}) {
   using t = tensor_tiling;
   const auto p = detail::tensor_product_of(shape);
   const auto units = [](int size) { return detail::ceil_div(size, 16); };
@@ -214,7 +214,7 @@ KERNEL(tensor_matmul, THREADS)(GLOBAL const half_bits* RESTRICT a, GLOBAL const 
 
 /// The kernel: A and B are fp16, C is fp32, all row-major.
 [[nodiscard]] inline device_kernel<tensor_tiling> tensor_matmul_kernel(const matmul_shape& shape,
-                                                                       const device_limits& limits = {}) {
+                                                                       const block_limits& limits = {}) {
   const auto p = detail::tensor_product_of(shape);
   auto [arguments, truth] = detail::matmul_arguments(shape, element::fp16);
   device_kernel<tensor_tiling> out;

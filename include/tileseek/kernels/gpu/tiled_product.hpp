@@ -28,6 +28,7 @@
 #include <tileseek/core/format.hpp>
 #include <tileseek/kernels/gpu/operand.hpp>
 #include <tileseek/kernels/gpu/prelude.hpp>
+#include <tileseek/measure/detail/device.hpp>
 #include <tileseek/measure/device_kernel.hpp>
 #include <tileseek/space/space.hpp>
 
@@ -35,7 +36,7 @@ namespace tileseek::kernels::gpu {
 
 /// What a block of threads may have. The defaults hold for every NVIDIA GPU since Maxwell (CUDA C++ programming guide,
 /// table of technical specifications).
-struct device_limits {
+struct block_limits {
   int threads = 1024;                    ///< of a block
   int warp = 32;                         ///< threads that run in step: no block is smaller, unless the problem is
   std::size_t shared_bytes = 48 * 1024;  ///< of a block
@@ -46,6 +47,16 @@ struct device_limits {
   /// Shared memory is asked for at the launch, not declared: CUDA's way to more than 48 KiB. False for OpenCL.
   bool dynamic_shared = false;
 };
+
+/// Of a device that cuda() or opencl() found. What OpenCL does not tell is as above.
+[[nodiscard]] inline block_limits limits_of(const device_limits& device) {
+  block_limits out;
+  out.threads = static_cast<int>(std::min<std::size_t>(device.all_threads, 1024));
+  out.shared_bytes = device.shared_bytes;
+  out.async_copies = device.architecture >= 80;
+  out.dynamic_shared = device.architecture > 0;
+  return out;
+}
 
 /// The configuration. Each array is a tile of a padded extent (tile_extent), outermost factor first. The outermost only
 /// completes the product: there are as many blocks as the size needs. The default is the classic one: 128 x 128 x 8 by
@@ -363,7 +374,7 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
 )";
 
 /// The text of a problem's kernel, which follows the prelude and the problem's sizes.
-[[nodiscard]] inline std::string source_of(const product& p, const device_limits& limits, std::string_view text) {
+[[nodiscard]] inline std::string source_of(const product& p, const block_limits& limits, std::string_view text) {
   std::string out = limits.dynamic_shared ? "#define DYNAMIC_SHARED\n" : "";
   out += prelude;
   const auto define = [&out](const char* name, int value) {
@@ -382,7 +393,7 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
 }
 
 /// All tilings of a problem that the device can run.
-[[nodiscard]] inline space<tiling> space_of(const product& p, const device_limits& limits) {
+[[nodiscard]] inline space<tiling> space_of(const product& p, const block_limits& limits) {
   using t = tiling;
   const bool half = p.type == element::fp16;
   // A problem of fewer elements than a warp has threads is computed by fewer.
@@ -453,7 +464,7 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
 }
 
 /// @param shared  bytes of shared memory of a block
-[[nodiscard]] inline launch geometry_of(const product& p, const device_limits& limits, int bm, int bn, int threads,
+[[nodiscard]] inline launch geometry_of(const product& p, const block_limits& limits, int bm, int bn, int threads,
                                         std::size_t shared) {
   launch out;
   out.blocks = {static_cast<std::size_t>(ceil_div(p.rows, bm)) * static_cast<std::size_t>(ceil_div(p.columns, bn)),
@@ -465,7 +476,7 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
 
 /// @param where  text that defines where an element of product z lies: offset_a(z, row, k), offset_b(z, k, column), both
 ///               -1 for a zero that lies nowhere, and offset_c(z, row, column)
-[[nodiscard]] inline device_kernel<tiling> kernel_of(const product& p, const device_limits& limits,
+[[nodiscard]] inline device_kernel<tiling> kernel_of(const product& p, const block_limits& limits,
                                                      const std::string& where, std::vector<argument> arguments,
                                                      reference truth) {
   device_kernel<tiling> out;
