@@ -411,7 +411,7 @@ class conv2d {
     for (index i = 0; i < g_.kernel_h; ++i)
       for (index j = 0; j < columns; ++j)
         own.at[static_cast<std::size_t>(i * columns + j)] = i * g_.dilation_h * row + j * g_.dilation_w * column;
-    w.stretches = {own.at.data(), g_.kernel_h * columns, joined ? g_.kernel_w * c.size() : c.size()};
+    w.stretches = {own.at.data(), g_.kernel_h * columns, joined ? g_.kernel_w * c.size() : c.size(), w.begin, 0};
     return w;
   }
 
@@ -541,8 +541,20 @@ class conv2d {
         const index first = top < 0 ? std::min((-top + step - 1) / step, g.kernel_h) : 0;
         const index last = std::clamp((g.height - top + step - 1) / step, first, g.kernel_h);
         const index columns = sum.count / g.kernel_h;
-        sum = {sum.at + first * columns, (last - first) * columns, sum.depth};
+        sum.at += first * columns;
+        sum.count = (last - first) * columns;
         b += first * g.kernel_w * (g.depthwise ? 1 : ic.size()) * wide;
+      }
+      sum.ahead = b;
+      if (by.order == conv2d_order::channels_outside && oc.begin + wide < g.out) {
+        // The next panel's weights come from L3 or memory: the first tiles of this one fetch a part each.
+        const index tiles_done = ((y - block_y.begin) * block_x.size() + x.begin - block_x.begin) / by.x[2];
+        const index turns = sum.count * sum.depth / 2, line = 64 / static_cast<index>(sizeof(float));
+        const index fetched = tiles_done * turns * line, panel_size = places * g.in * wide;
+        if (fetched < panel_size) {
+          sum.ahead = b + panel_size + fetched;
+          sum.ahead_step = line;
+        }
       }
       detail::write_tile([&](float* to, index row, bool add) { kernel(sum, a, w.pixel, b, to, row, add); },
                          output + (y * g.out_width + x.begin) * g.out_channels + group * g.out + oc.begin,

@@ -242,7 +242,7 @@ class matmul {
       const float* from_a = by.pack_a ? packed_a + x * k.size() : a + (m.begin + x) * shape.k + k.begin;
       const float* from_b = packed_b + y * k.size();
       static constexpr index begin = 0;
-      const detail::stretches sum{&begin, 1, k.size()};
+      const detail::stretches sum{&begin, 1, k.size(), from_b, 0};
       detail::write_tile([&](float* to, index row, bool add) { kernel(sum, from_a, shape.k, from_b, to, row, add); },
                          c + (m.begin + x) * shape.n + n.begin + y, shape.n, rows, columns, k.begin > 0);
     }
