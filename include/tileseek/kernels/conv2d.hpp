@@ -284,12 +284,12 @@ class conv2d {
     const index columns = copied_columns(std::min(static_cast<index>(by_.x[1]) * by_.x[2], g_.out_width));
     const index channels = g_.depthwise ? block_channels() : std::min<index>(by_.ic[1], g_.in);
     for (auto& own : own_) {
-      own.window.grow(rows * columns * channels);
+      detail::grow(own.window, rows * columns * channels);
       own.at.resize(static_cast<std::size_t>(g_.places()));
     }
     if (shape_.layout == conv2d_layout::nchw) {
-      input_.grow(static_cast<index>(shape_.input_size()));
-      output_.grow(static_cast<index>(shape_.output_size()));
+      detail::grow(input_, static_cast<index>(shape_.input_size()));
+      detail::grow(output_, static_cast<index>(shape_.output_size()));
     }
     ready_ = true;
   }
@@ -320,7 +320,7 @@ class conv2d {
 
   // What one thread needs.
   struct buffers {
-    detail::buffer window;
+    detail::floats window;
     std::vector<index> at;
   };
 
@@ -365,7 +365,7 @@ class conv2d {
   /// output channel of the panel}. The last panel is as many vectors wide as it needs, filled up with zeros.
   void pack(const float* weights) {
     const index places = g_.places(), panel = by_.oc[2];
-    weights_.grow(g_.groups * g_.vectors() * vector_lanes * places * g_.in);
+    detail::grow(weights_, g_.groups * g_.vectors() * vector_lanes * places * g_.in);
     float* to = weights_.data();
     for (index group = 0; group < g_.groups; ++group)
       for (index v = 0; v < g_.vectors(); v += panel) {
@@ -594,9 +594,9 @@ class conv2d {
   std::vector<buffers> own_;  ///< of each thread
   conv2d_blocking by_;
   bool ready_ = false;
-  detail::buffer weights_;
-  detail::buffer input_;   ///< in NHWC, if the tensors are not
-  detail::buffer output_;  ///< likewise
+  detail::floats weights_;
+  detail::floats input_;   ///< in NHWC, if the tensors are not
+  detail::floats output_;  ///< likewise
 };
 
 /// The convolution in double precision: the truth that a float result is compared with. Sizes as in conv2d; the output

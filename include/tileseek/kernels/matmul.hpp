@@ -124,8 +124,8 @@ class matmul {
     check(blocking);
     const block_sizes block(shape_, blocking);
     for (auto& own : packed_) {
-      if (blocking.pack_a) own.a.grow(block.m * block.k);
-      own.b.grow(block.n * block.k);
+      if (blocking.pack_a) detail::grow(own.a, block.m * block.k);
+      detail::grow(own.b, block.n * block.k);
     }
   }
 
@@ -142,7 +142,7 @@ class matmul {
       most = most.part(thread, threads());
       const range live_m{m.begin * rows, std::min<index>(m.end * rows, shape_.m)};
       const range live_n{n.begin * columns, std::min<index>(n.end * columns, shape_.n)};
-      const auto& own = packed_[static_cast<std::size_t>(thread)];
+      auto& own = packed_[static_cast<std::size_t>(thread)];
       for (index i = batch.begin; i < batch.end; ++i)
         run{shape_,
             blocking,
@@ -174,8 +174,8 @@ class matmul {
 
   // What one thread packs.
   struct buffers {
-    detail::buffer a;
-    detail::buffer b;
+    detail::floats a;
+    detail::floats b;
   };
 
   // One product under way: what the loops do at each level.
