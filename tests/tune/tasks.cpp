@@ -157,7 +157,7 @@ struct remembered final : tileseek::journal {
 struct turns {
   std::shared_ptr<std::vector<std::size_t>> seen = std::make_shared<std::vector<std::size_t>>();
   bool operator()(const tileseek::tasks_progress& p) const {
-    seen->push_back(p.turn);
+    if (p.turn) seen->push_back(*p.turn);
     return false;
   }
 };
@@ -536,20 +536,28 @@ TEST_CASE("observers see every turn, and can end the run") {
   auto tasks = three();
   auto o = trials(100);
   std::size_t turns_seen = 0;
+  std::size_t ends_seen = 0;
   o.observers.push_back([&](const tileseek::tasks_progress& p) {
-    ++turns_seen;
     CHECK(p.tasks.size() == 3);
     CHECK(p.trial_limit == 100);
     std::size_t sum = 0;
     for (const auto& row : p.tasks) sum += row.trials;
     CHECK(sum == p.trials);
-    CHECK(p.turn < 3);
+    if (!p.turn) {
+      ++ends_seen;
+      CHECK(p.stopped == stop::observer);
+      return false;
+    }
+    ++turns_seen;
+    CHECK(p.stopped == stop::running);
+    CHECK(*p.turn < 3);
     return p.trials >= 20;
   });
   const auto r = tune_tasks(tasks, o);
   CHECK(r.stopped == stop::observer);
   CHECK(r.trials() == 20);
   CHECK(turns_seen == 5);
+  CHECK(ends_seen == 1);
 }
 
 TEST_CASE("Ctrl-C ends the run after the configuration that is being measured, and the best so far is told") {

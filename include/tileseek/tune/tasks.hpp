@@ -32,6 +32,7 @@
 #include <tileseek/core/progress.hpp>
 #include <tileseek/core/rng.hpp>
 #include <tileseek/measure/measurer.hpp>
+#include <tileseek/report/task_table.hpp>
 #include <tileseek/schedule/potential.hpp>
 #include <tileseek/schedule/scheduler.hpp>
 #include <tileseek/search/any_strategy.hpp>
@@ -57,34 +58,6 @@ struct task_description {
   std::optional<double> reachable{};
 };
 
-/// A line of the table.
-struct task_row {
-  std::string name;
-  double flop = 0;
-  double weight = 1;
-  double seconds = std::numeric_limits<double>::infinity();  ///< of the best; infinite: no valid result
-  std::size_t trials = 0;                                    ///< unique configurations with a result
-  std::size_t replayed = 0;                                  ///< of them, from the log
-  std::size_t failed = 0;                                    ///< of them, without a valid time
-  stop stopped = stop::running;                              ///< why it had no more turns; running: it might have had
-  std::string best;                                          ///< the configuration, by name
-
-  [[nodiscard]] bool valid() const noexcept { return std::isfinite(seconds); }
-  [[nodiscard]] bool done() const noexcept { return stopped != stop::running; }
-  [[nodiscard]] double gflops() const noexcept { return valid() && flop > 0 ? flop / seconds * 1e-9 : 0; }
-  [[nodiscard]] double weighted_seconds() const noexcept { return weight * seconds; }
-};
-
-/// The state of the whole run after a turn.
-struct tasks_progress {
-  std::span<const task_row> tasks;
-  std::size_t turn = 0;                      ///< the task whose turn it was
-  std::size_t trials = 0;                    ///< of all tasks
-  std::optional<std::size_t> trial_limit{};  ///< at which the run ends, if trials decide
-  double seconds = 0;                        ///< of all tasks' tuning, earlier runs in the logs included
-  double second_limit = std::numeric_limits<double>::infinity();  ///< at which the run ends
-};
-
 /// Options of tune_tasks(). When none of the four budgets is given: 100 trials a task on average.
 struct tasks_options {
   std::optional<std::size_t> trials{};           ///< of all tasks together, replayed ones included
@@ -98,7 +71,8 @@ struct tasks_options {
   std::size_t explore_after = 4;
   std::size_t give_up_after = 256;  ///< trials without one valid result end a task. Kernels that ran after seventy
                                     ///< failures have been seen, and a mistake in a kernel never ends; 0: never
-  std::vector<std::function<bool(const tasks_progress&)>> observers{};  ///< called after each turn; true asks to stop
+  /// Called after each turn, where true asks to stop, and once at the end.
+  std::vector<std::function<bool(const tasks_progress&)>> observers{};
   bool catch_interrupt = true;  ///< Ctrl-C ends the run and returns the best so far (see interrupt_guard)
 };
 
@@ -113,16 +87,11 @@ struct tasks_result {
   std::vector<std::string> notes;  ///< what was odd, with the task's name
   std::vector<std::any> results;   ///< of each task: a result<Config>, see of()
 
-  [[nodiscard]] std::size_t trials() const noexcept { return sum(&task_row::trials); }
-  [[nodiscard]] std::size_t replayed() const noexcept { return sum(&task_row::replayed); }
-  [[nodiscard]] std::size_t failed() const noexcept { return sum(&task_row::failed); }
+  [[nodiscard]] std::size_t trials() const noexcept { return detail::sum(tasks, &task_row::trials); }
+  [[nodiscard]] std::size_t replayed() const noexcept { return detail::sum(tasks, &task_row::replayed); }
+  [[nodiscard]] std::size_t failed() const noexcept { return detail::sum(tasks, &task_row::failed); }
   /// Of the tasks that have a valid result.
-  [[nodiscard]] double weighted_seconds() const noexcept {
-    double total = 0;
-    for (const auto& t : tasks)
-      if (t.valid()) total += t.weighted_seconds();
-    return total;
-  }
+  [[nodiscard]] double weighted_seconds() const noexcept { return detail::weighted_seconds(tasks); }
   /// Names of the tasks that have none.
   [[nodiscard]] std::vector<std::string> without_result() const {
     std::vector<std::string> out;
@@ -141,57 +110,11 @@ struct tasks_result {
   friend std::ostream& operator<<(std::ostream& out, const tasks_result& r) { return out << r.text(); }
   /// What operator<< prints.
   [[nodiscard, gnu::cold]] std::string text() const;
-
- private:
-  [[nodiscard]] std::size_t sum(std::size_t task_row::*member) const noexcept {
-    std::size_t total = 0;
-    for (const auto& t : tasks) total += t.*member;
-    return total;
-  }
 };
 
-/// The rows as a table, one line each under a head, numbers to the right. What is unknown is "-".
-[[nodiscard, gnu::cold]] inline std::string to_string(std::span<const task_row> rows) {
-  constexpr std::size_t columns = 9;
-  using line = std::vector<std::string>;
-  std::vector<line> lines{
-      {"ID", "Name", "FLOP", "Weight", "Speed (GFLOPS)", "Latency (us)", "Weighted Latency (us)", "Trials", "Done"}};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto& r = rows[i];
-    const auto known = [](bool is, double x, int digits) { return is ? fixed(x, digits) : std::string("-"); };
-    lines.push_back({std::to_string(i), r.name, known(r.flop > 0, r.flop, 0), shortest(r.weight),
-                     known(r.gflops() > 0, r.gflops(), 2), known(r.valid(), r.seconds * 1e6, 2),
-                     known(r.valid(), r.weighted_seconds() * 1e6, 2), std::to_string(r.trials),
-                     r.done() ? to_string(r.stopped) : ""});
-  }
-  std::vector<std::size_t> width(columns);
-  for (const auto& l : lines)
-    for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], l[c].size());
-  std::string out;
-  for (const auto& l : lines) {
-    std::string text;
-    for (std::size_t c = 0; c < columns; ++c) {
-      const std::string space(width[c] - l[c].size(), ' ');
-      const bool left = c == 1 || c == columns - 1;
-      detail::append(text, {c == 0 ? "" : " | ", left ? "" : space, l[c], left ? space : ""});
-    }
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    detail::append(out, {text, "\n"});
-  }
-  return out;
-}
-
 inline std::string tasks_result::text() const {
-  std::string s = to_string(std::span<const task_row>(tasks));
-  detail::append(s, {"Total trials: ", show_count(trials())});
-  if (failed() > 0) detail::append(s, {", ", show_count(failed()), " failed"});
-  if (replayed() > 0) detail::append(s, {", ", show_count(replayed()), " from the logs"});
-  detail::append(s, {"\nTotal weighted latency: ", fixed(weighted_seconds() * 1e6, 2), " us"});
-  if (const auto missing = without_result(); !missing.empty()) {
-    detail::append(s, {", without the ", missing.size(), " of ", tasks.size(), " tasks that have no valid result:"});
-    for (std::size_t i = 0; i < missing.size(); ++i) detail::append(s, {i == 0 ? " " : ", ", missing[i]});
-  }
-  detail::append(s, {"\nElapsed: ", show_clock(seconds), ", stopped by ", to_string(stopped), ", scheduler ", scheduler,
+  std::string s = to_string(std::span<const task_row>(tasks)) + detail::totals(tasks, std::nullopt);
+  detail::append(s, {"Elapsed: ", show_clock(seconds), ", stopped by ", to_string(stopped), ", scheduler ", scheduler,
                      ", seed ", seed});
   for (const auto& n : notes) detail::append(s, {"\nnote: ", n});
   return s;
@@ -480,6 +403,19 @@ class task {
   const auto limit = choices.trials.value_or(std::numeric_limits<std::size_t>::max());
   const double second_limit = choices.seconds.value_or(std::numeric_limits<double>::infinity());
   std::size_t trials = 0;
+  const auto show = [&](std::optional<std::size_t> turn) {
+    tasks_progress now;
+    now.tasks = out.tasks;
+    now.turn = turn;
+    now.trials = trials;
+    now.trial_limit = choices.trials;
+    now.seconds = out.seconds;
+    now.second_limit = second_limit;
+    if (!turn) now.stopped = out.stopped;
+    bool asked_to_stop = false;
+    for (const auto& watch : choices.observers) asked_to_stop = watch(now) || asked_to_stop;
+    return asked_to_stop;
+  };
   while (out.stopped == stop::running) {
     if (choices.catch_interrupt && interrupt_guard::interrupted()) {
       out.stopped = stop::interrupted;
@@ -540,15 +476,7 @@ class task {
     state.gap = running.gap();
     state.finished = row.done();
 
-    tasks_progress shown;
-    shown.tasks = out.tasks;
-    shown.turn = *chosen;
-    shown.trials = trials;
-    shown.trial_limit = choices.trials;
-    shown.seconds = out.seconds;
-    shown.second_limit = second_limit;
-    for (const auto& watch : choices.observers)
-      if (watch(shown)) out.stopped = stop::observer;
+    if (show(*chosen)) out.stopped = stop::observer;
   }
 
   std::size_t untried = 0;
@@ -558,6 +486,7 @@ class task {
         detail::concat({"the budget ended before ", untried, " of ", tasks.size(), " tasks had a trial; give at least ",
                         tasks.size() * default_round, " trials"}));
   for (std::size_t i = 0; i < open.size(); ++i) out.results.push_back(open[i]->finish(out.tasks[i], out.notes));
+  static_cast<void>(show(std::nullopt));
   return out;
 }
 
