@@ -116,7 +116,7 @@ TEST_CASE("a failed round was a latency of 1e9 in the history: the first success
 }
 
 TEST_CASE("a search that had to look for something that runs has only begun when it has it") {
-  const auto late = task_with({failed, failed, failed, 2.0, 2.0});  // as after 2 rounds: 0.8 * 2 / 2
+  const auto late = task_with({failed, 2.0, 2.0});  // as after 2 rounds: 0.8 * 2 / 2
   CHECK(choice({}, {late, task_with({1.9, 1.9})}) == 0);
   CHECK(choice({}, {late, task_with({2.1, 2.1})}) == 1);
   CHECK(choice(published(), {late, task_with({1.9, 1.9})}) == 1);
