@@ -6,6 +6,7 @@
 //   while (auto batch = s.ask(16)) s.tell(my_cluster(*batch));
 //   std::cout << s.finish() << '\n';
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -176,6 +177,22 @@ class session {
 
   /// Whether measuring should stop in the middle of a batch: the budget is spent, or Ctrl-C.
   [[nodiscard]] bool should_stop() { return over() || state_.seconds >= turn_seconds_; }
+
+  /// Has these measured next, before the strategy is asked again, in this order; points that are known or waiting are
+  /// left out. Returns how many remain. A run that is to be resumed must suggest the same at the same place.
+  std::size_t suggest(std::vector<point> points) {
+    const auto waiting = [this](const point& p) {
+      return std::find(queue_.begin() + static_cast<std::ptrdiff_t>(started_), queue_.end(), p) != queue_.end();
+    };
+    const std::size_t before = queue_.size();
+    for (auto& p : points) {
+      const auto number = seen_.find(p);
+      // What the log holds and was not asked yet will be answered from it.
+      const bool known = number != point_index::none && knowledge_[number].how != knowledge::logged;
+      if (!known && !waiting(p)) queue_.push_back(std::move(p));
+    }
+    return queue_.size() - before;
+  }
 
   /// For runs that share a machine: this one has it until it counts so many trials or so many seconds, in all. Then
   /// ask() returns an empty batch, also while the log is replayed, so that a resumed run has the turns of the first one.
@@ -356,7 +373,7 @@ class session {
     return stopped_ != stop::running;
   }
 
-  /// Points from the queue of start configurations, then from the strategy.
+  /// Points from the queue of start configurations and suggestions, then from the strategy.
   [[nodiscard]] std::vector<point> next(std::size_t n) {
     std::vector<point> points;
     while (started_ < queue_.size() && points.size() < n) points.push_back(point(queue_[started_++]));
@@ -575,7 +592,7 @@ class session {
   double turn_seconds_ = infinite;
   std::vector<observer> observers_;  ///< the progress line, then the options'
   bool trials_are_seen_ = false;
-  std::vector<point> queue_;  ///< start configurations
+  std::vector<point> queue_;  ///< start configurations and suggestions
   std::size_t started_ = 0;   ///< of them, asked
   point_index seen_;
   std::vector<knowledge> knowledge_;    ///< of each of them

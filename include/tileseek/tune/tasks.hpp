@@ -31,6 +31,7 @@
 #include <tileseek/core/format.hpp>
 #include <tileseek/core/progress.hpp>
 #include <tileseek/core/rng.hpp>
+#include <tileseek/core/statistics.hpp>
 #include <tileseek/measure/measurer.hpp>
 #include <tileseek/report/task_table.hpp>
 #include <tileseek/schedule/potential.hpp>
@@ -69,6 +70,10 @@ struct tasks_options {
   /// When so many trials of a task are all invalid, every other batch of it is drawn at random from the whole space,
   /// until one is valid: the search may have begun where nothing runs. As long as a first round; 0: never.
   std::size_t explore_after = 4;
+  /// Before each turn of a task, so many others with its tag, those whose FLOP are most like its own, offer it their
+  /// best configurations, projected onto its space; what it does not know yet is measured first. 0: never.
+  std::size_t transfer = 0;
+  bool transfer_once = false;
   std::size_t give_up_after = 256;  ///< trials without one valid result end a task. Kernels that ran after seventy
                                     ///< failures have been seen, and a mistake in a kernel never ends; 0: never
   /// Called after each turn, where true asks to stop, and once at the end.
@@ -174,6 +179,10 @@ class open_task {
   [[nodiscard]] virtual stop why() const = 0;
   [[nodiscard]] virtual std::optional<double> gap() const = 0;
   [[nodiscard]] virtual const std::vector<trial>& history() const = 0;
+  /// The best configuration: a Config, or nothing while there is none.
+  [[nodiscard]] virtual std::any best() const = 0;
+  /// Has the point nearest to another task's configuration measured next. False if it is known, or of another type.
+  virtual bool suggest(const std::any& configuration) = 0;
   /// Holds the final contest, if there is to be one. Adds what is odd to the notes; returns the result<Config>.
   [[nodiscard]] virtual std::any finish(task_row& row, std::vector<std::string>& notes) = 0;
 };
@@ -194,6 +203,14 @@ class open_session final : public open_task {
   [[nodiscard]] stop why() const override { return s_.why(); }
   [[nodiscard]] std::optional<double> gap() const override { return s_.gap(); }
   [[nodiscard]] const std::vector<trial>& history() const override { return s_.history(); }
+  [[nodiscard]] std::any best() const override {
+    const auto top = s_.best(1, 1);
+    return top.empty() ? std::any() : std::any(s_.searched().at(top.front().at));
+  }
+  bool suggest(const std::any& configuration) override {
+    const auto* const c = std::any_cast<Config>(&configuration);
+    return c != nullptr && s_.suggest({s_.searched().nearest(*c)}) > 0;
+  }
   [[nodiscard]] std::any finish(task_row& row, std::vector<std::string>& notes) override {
     auto r = s_.finish();
     if (s_.choices().rounds > 0 && r.best && !interrupt_guard::interrupted()) hold_contest(s_, measurer_, r);
@@ -208,6 +225,24 @@ class open_session final : public open_task {
   M& measurer_;
   session<Config> s_;
 };
+
+/// Offers a task the best configurations of up to `most` others of its group that have one.
+[[gnu::cold]] inline void transfer(std::size_t to, std::span<const task_state> states,
+                                   std::span<const std::unique_ptr<open_task>> open, std::size_t most) {
+  if (states[to].group == task_state::no_group) return;
+  std::vector<std::size_t> from;
+  std::vector<double> unlike;
+  for (std::size_t i = 0; i < states.size(); ++i)
+    if (i != to && states[i].group == states[to].group && states[i].history.valid()) {
+      from.push_back(i);
+      unlike.push_back(states[i].flop > 0 && states[to].flop > 0
+                           ? std::abs(std::log(states[i].flop / states[to].flop))
+                           : std::numeric_limits<double>::infinity());
+    }
+  auto order = ascending(unlike);
+  if (order.size() > most) order.resize(most);
+  for (const auto i : order) open[to]->suggest(open[from[i]]->best());
+}
 
 /// The name's own stream, so that a task draws the same numbers whatever its neighbours are.
 [[nodiscard]] constexpr std::uint64_t seed_of(std::string_view name, std::uint64_t seed) noexcept {
@@ -445,6 +480,7 @@ class task {
     if (!state.history.valid() && choices.give_up_after > row.trials)
       round = std::min(round, choices.give_up_after - row.trials);
 
+    if (choices.transfer > 0 && (!choices.transfer_once || state.history.rounds()==0)) detail::transfer(*chosen, states, open, choices.transfer);
     const progress counted = running.state();
     const double until = counted.seconds + (second_limit - out.seconds);
     running.turn(counted.trials + round, until);
