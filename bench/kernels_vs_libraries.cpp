@@ -119,8 +119,8 @@ void summarise(const std::vector<row>& rows, const std::string& set) {
       ++count;
     }
   if (count > 0)
-    std::printf("%-7s %d shapes: geometric mean of the ratios %.3f tuned, %.3f untuned; least %.3f tuned\n", set.c_str(),
-                count, std::exp(tuned / count), std::exp(untuned / count), least);
+    std::printf("%-7s %d shapes: geometric mean of the ratios %.3f tuned, %.3f untuned; least %.3f tuned\n",
+                set.c_str(), count, std::exp(tuned / count), std::exp(untuned / count), least);
 }
 
 void run(const arguments& a) {

@@ -73,8 +73,9 @@ class onednn_conv2d {
     const dnnl::memory::desc input({s.batch, s.channels_in, s.height, s.width}, f32, plain);
     const dnnl::memory::desc output({s.batch, s.channels_out, s.out_height(), s.out_width()}, f32, plain);
     const bool grouped = s.groups > 1;
-    const dims size = grouped ? dims{s.groups, s.channels_out / s.groups, s.channels_in / s.groups, s.kernel_h, s.kernel_w}
-                              : dims{s.channels_out, s.channels_in, s.kernel_h, s.kernel_w};
+    const dims size = grouped
+                          ? dims{s.groups, s.channels_out / s.groups, s.channels_in / s.groups, s.kernel_h, s.kernel_w}
+                          : dims{s.channels_out, s.channels_in, s.kernel_h, s.kernel_w};
     const dims padding{s.padding_h, s.padding_w};
     // What the user's padding and stride leave over on the right and at the bottom.
     const auto after = [](int in, int out, int kernel, int stride, int before, int dilation) {

@@ -140,11 +140,11 @@ inline constexpr std::array<network_layer, 31> mobilenet_v2_layers{{
     {square(7, 1280, 320, 1, 1), 1},
     {matmul_shape{.m = 1, .n = 1000, .k = 1280}, 1},
 }};
-inline constexpr std::array<not_tuned, 2> mobilenet_v2_others{
-    {{"global_avg_pool2d 7x7 1280", 1}, {"softmax 1000", 1}}};
+inline constexpr std::array<not_tuned, 2> mobilenet_v2_others{{{"global_avg_pool2d 7x7 1280", 1}, {"softmax 1000", 1}}};
 
 inline constexpr std::array<network_layer, 6> bert_base_layers{{
-    {matmul_shape{.m = 128, .n = 768, .k = 768}, 48},  // queries, keys, values, and the output of each layer's attention
+    {matmul_shape{.m = 128, .n = 768, .k = 768},
+     48},  // queries, keys, values, and the output of each layer's attention
     {matmul_shape{.m = 128, .n = 128, .k = 64, .batch = 12}, 12},  // queries with keys, a product a head
     {matmul_shape{.m = 128, .n = 64, .k = 128, .batch = 12}, 12},  // with the values
     {matmul_shape{.m = 128, .n = 3072, .k = 768}, 12},

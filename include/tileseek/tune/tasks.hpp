@@ -33,6 +33,7 @@
 #include <tileseek/core/rng.hpp>
 #include <tileseek/core/statistics.hpp>
 #include <tileseek/measure/measurer.hpp>
+#include <tileseek/record/journal.hpp>
 #include <tileseek/report/task_table.hpp>
 #include <tileseek/schedule/potential.hpp>
 #include <tileseek/schedule/scheduler.hpp>
@@ -78,6 +79,8 @@ struct tasks_options {
                                     ///< failures have been seen, and a mistake in a kernel never ends; 0: never
   /// Called after each turn, where true asks to stop, and once at the end.
   std::vector<std::function<bool(const tasks_progress&)>> observers{};
+  /// The log of each task that has none of its own, by the task's name: tileseek::tasks_log("run.jsonl"). None: no log.
+  std::function<std::shared_ptr<journal>(const std::string&)> log{};
   bool catch_interrupt = true;  ///< Ctrl-C ends the run and returns the best so far (see interrupt_guard)
 };
 
@@ -235,9 +238,8 @@ class open_session final : public open_task {
   for (std::size_t i = 0; i < states.size(); ++i)
     if (i != to && states[i].group == states[to].group && states[i].history.valid()) {
       from.push_back(i);
-      unlike.push_back(states[i].flop > 0 && states[to].flop > 0
-                           ? std::abs(std::log(states[i].flop / states[to].flop))
-                           : std::numeric_limits<double>::infinity());
+      unlike.push_back(states[i].flop > 0 && states[to].flop > 0 ? std::abs(std::log(states[i].flop / states[to].flop))
+                                                                 : std::numeric_limits<double>::infinity());
     }
   auto order = ascending(unlike);
   if (order.size() > most) order.resize(most);
@@ -264,7 +266,8 @@ class task {
   /// @param strategy  one that can be copied, or a callable without parameters that makes one; one that can only be
   ///                  moved serves a single call of tune_tasks()
   /// @param choices   of this task's run, as for tune(). Its budgets end the task, `seed` is mixed with that of the
-  ///                  call, and `progress` is quiet unless it is asked for. Logs of different tasks are different files
+  ///                  call, and `progress` is quiet unless it is asked for. Its `log` is its own: tasks_options::log has
+  ///                  one for all
   /// @throws std::invalid_argument  the description or an option has no meaning
   template <class Config, class M, class S>
   task(task_description about, space<Config> of, M&& measurer, S&& strategy, options<Config> choices = {})
@@ -343,6 +346,7 @@ class task {
       if (o.flop <= 0) o.flop = about.flop;
       if (o.progress == verbosity::automatic) o.progress = verbosity::quiet;
       o.catch_interrupt = shared.catch_interrupt;
+      if (!o.log && shared.log) o.log = shared.log(about.name);
       auto strategy = make_one();
       if (shared.explore_after > 0) {
         std::string name = strategy.name();
@@ -480,7 +484,8 @@ class task {
     if (!state.history.valid() && choices.give_up_after > row.trials)
       round = std::min(round, choices.give_up_after - row.trials);
 
-    if (choices.transfer > 0 && (!choices.transfer_once || state.history.rounds()==0)) detail::transfer(*chosen, states, open, choices.transfer);
+    if (choices.transfer > 0 && (!choices.transfer_once || state.history.rounds() == 0))
+      detail::transfer(*chosen, states, open, choices.transfer);
     const progress counted = running.state();
     const double until = counted.seconds + (second_limit - out.seconds);
     running.turn(counted.trials + round, until);
