@@ -132,6 +132,29 @@ struct stretches {
   index depth;
 };
 
+// C's rows of the tile = or += the accumulators, and what prepares for it. Folds again: a loop would make g++ -O2 keep the
+// accumulators in memory beside the registers, which cost a short sum a fifth of its time.
+template <std::size_t... V>
+[[gnu::always_inline]] inline void prefetch_row(const float* c, std::index_sequence<V...>) {
+  (__builtin_prefetch(c + V * vector_lanes, 1), ...);
+}
+template <std::size_t... V>
+[[gnu::always_inline]] inline void store_row(float* c, const vec* acc, bool add, std::index_sequence<V...>) {
+  if (add)
+    (store(c + V * vector_lanes, load<vec>(c + V * vector_lanes) + acc[V]), ...);
+  else
+    (store(c + V * vector_lanes, acc[V]), ...);
+}
+template <std::size_t Vectors, std::size_t... Row>
+[[gnu::always_inline]] inline void prefetch_tile(const float* c, index c_row, std::index_sequence<Row...>) {
+  (prefetch_row(c + static_cast<index>(Row) * c_row, std::make_index_sequence<Vectors>{}), ...);
+}
+template <std::size_t Vectors, std::size_t... Row>
+[[gnu::always_inline]] inline void store_tile(float* c, index c_row, const vec* acc, bool add,
+                                              std::index_sequence<Row...>) {
+  (store_row(c + static_cast<index>(Row) * c_row, acc + Row * Vectors, add, std::make_index_sequence<Vectors>{}), ...);
+}
+
 // C tile = or += A panel * B panel. A is a packed panel (depth x Rows), or lies in place with `a_row` floats between its
 // rows. The tile's rows are `c_row` floats apart.
 using micro_kernel = void (*)(const stretches& sum, const float* a, index a_row, const float* b, float* c, index c_row,
@@ -141,10 +164,10 @@ template <bool Packed, int Rows, int Vectors, int Unroll>
 void compute_tile(const stretches& sum, const float* a, index a_row, const float* b, float* c, index c_row, bool add) {
   constexpr std::size_t tile = Rows * Vectors;
   vec acc[tile] = {};
+  constexpr auto rows = std::make_index_sequence<static_cast<std::size_t>(Rows)>{};
   // C is needed at the end, and lies in L2 or farther by then: 1 to 2 % on a busy machine, nothing on a quiet one.
   // Prefetching the panels gained nothing on either.
-  for (int r = 0; r < Rows; ++r)
-    for (int v = 0; v < Vectors; ++v) __builtin_prefetch(c + r * c_row + v * vector_lanes, 1);
+  prefetch_tile<Vectors>(c, c_row, rows);
   for (index i = 0; i < sum.count; ++i) {
     const float* from = a + sum.at[i];
     index depth = sum.depth;
@@ -161,11 +184,7 @@ void compute_tile(const stretches& sum, const float* a, index a_row, const float
         b += Vectors * vector_lanes;
       }
   }
-  for (int r = 0; r < Rows; ++r)
-    for (int v = 0; v < Vectors; ++v) {
-      float* out = c + r * c_row + v * vector_lanes;
-      store(out, add ? load<vec>(out) + acc[r * Vectors + v] : acc[r * Vectors + v]);
-    }
+  store_tile<Vectors>(c, c_row, acc, add, rows);
 }
 
 // The table of one way to read A and one unrolling. Ragged edges need every number of rows, but at unroll 1 only.
