@@ -539,3 +539,25 @@ TEST_CASE("a turn ends by the clock, in the middle of a batch too") {
   CHECK(s.should_stop());
   CHECK(s.why() == stop::running);
 }
+
+TEST_CASE("suggestions are measured next, in their order, without those that are known or waiting") {
+  const auto space = tiles();
+  auto o = quiet(20);
+  o.start = {tile{8, 4, 4}};
+  tileseek::session<tile> s(space, tileseek::exhaustive{}, o);
+  const auto a = *space.locate({2, 2, 2});
+  const auto b = *space.locate({1, 8, 1});
+  CHECK(s.suggest({a, *space.locate({8, 4, 4}), a, b}) == 2);
+  std::vector<tile> asked;
+  while (asked.size() < 4) {
+    const auto batch = s.ask(2);
+    REQUIRE(batch);
+    for (const auto& c : *batch) {
+      asked.push_back(c);
+    }
+    for (std::size_t i = 0; i < batch->size(); ++i) s.tell(i, cost_of((*batch)[i]));
+  }
+  CHECK(std::vector<tile>(asked.begin(), asked.begin() + 3) == std::vector<tile>{{8, 4, 4}, {2, 2, 2}, {1, 8, 1}});
+  CHECK(s.suggest({a, b}) == 0);
+  CHECK(s.history()[1].at == a);
+}

@@ -71,10 +71,10 @@ struct tasks_options {
   /// When so many trials of a task are all invalid, every other batch of it is drawn at random from the whole space,
   /// until one is valid: the search may have begun where nothing runs. As long as a first round; 0: never.
   std::size_t explore_after = 4;
-  /// Before each turn of a task, so many others with its tag, those whose FLOP are most like its own, offer it their
-  /// best configurations, projected onto its space; what it does not know yet is measured first. 0: never.
-  std::size_t transfer = 0;
-  bool transfer_once = false;
+  /// Before each turn of a task, so many others with its tag, those whose FLOP are most like its own, offer it their best
+  /// configurations, projected onto its space; what it does not know yet is measured first. 0: never. On recorded kernels
+  /// of the same kind, more helped more, up to 3 (see docs/scheduling.md).
+  std::size_t transfer = 3;
   std::size_t give_up_after = 256;  ///< trials without one valid result end a task. Kernels that ran after seventy
                                     ///< failures have been seen, and a mistake in a kernel never ends; 0: never
   /// Called after each turn, where true asks to stop, and once at the end.
@@ -484,8 +484,7 @@ class task {
     if (!state.history.valid() && choices.give_up_after > row.trials)
       round = std::min(round, choices.give_up_after - row.trials);
 
-    if (choices.transfer > 0 && (!choices.transfer_once || state.history.rounds() == 0))
-      detail::transfer(*chosen, states, open, choices.transfer);
+    if (choices.transfer > 0) detail::transfer(*chosen, states, open, choices.transfer);
     const progress counted = running.state();
     const double until = counted.seconds + (second_limit - out.seconds);
     running.turn(counted.trials + round, until);
@@ -510,9 +509,8 @@ class task {
     if (running.why() != stop::interrupted) row.stopped = running.why();
     if (!row.done() && !state.history.valid() && choices.give_up_after > 0 && row.trials >= choices.give_up_after) {
       row.stopped = stop::stalled;
-      out.notes.push_back(detail::concat(
-          {row.name, ": given up after ", row.trials, " trials without a valid result; the last: ",
-           to_string(running.history().back().result.outcome), " ", running.history().back().result.note}));
+      out.notes.push_back(
+          detail::concat({row.name, ": given up after ", row.trials, " trials without a valid result"}));
     }
     state.gap = running.gap();
     state.finished = row.done();
