@@ -6,12 +6,14 @@
 #include <any>
 #include <chrono>
 #include <cmath>
+#include <concepts>
 #include <csignal>
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <optional>
 #include <set>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -520,6 +522,98 @@ TEST_CASE("those most alike offer first, each its best, and what is known is not
     CHECK(two.of<tile>(2).history[1].at == two.of<tile>(0).best_point);
   std::set<point> seen;
   for (const auto& t : two.of<tile>(2).history) CHECK(seen.insert(t.at).second);
+}
+
+namespace {
+
+/// Notes what it is told to build and what it is asked to measure, in the order of all tasks.
+struct foresighted {
+  std::shared_ptr<std::vector<std::pair<std::string, std::vector<tile>>>> events;
+  std::string name;
+  void prepare(std::span<const tile> batch) { events->emplace_back("build " + name, to_vector(batch)); }
+  std::vector<measurement> measure(std::span<const tile> batch) {
+    events->emplace_back("time " + name, to_vector(batch));
+    std::vector<measurement> out;
+    for (const auto& t : batch) out.push_back(cost_of(t));
+    return out;
+  }
+  [[nodiscard]] std::size_t batch_size() const { return 3; }
+
+  static std::vector<tile> to_vector(std::span<const tile> batch) { return {batch.begin(), batch.end()}; }
+};
+
+/// The same without foresight.
+struct short_sighted {
+  foresighted it;
+  std::vector<measurement> measure(std::span<const tile> batch) { return it.measure(batch); }
+  [[nodiscard]] std::size_t batch_size() const { return 3; }
+};
+static_assert(tileseek::PreparingMeasurer<foresighted, tile>);
+static_assert(!tileseek::PreparingMeasurer<short_sighted, tile>);
+
+template <class M>
+foresighted run_three(std::size_t budget, any_scheduler scheduler, const char* tag) {
+  foresighted all{std::make_shared<std::vector<std::pair<std::string, std::vector<tile>>>>(), ""};
+  std::vector<task> tasks;
+  for (const char* name : {"a", "b", "c"}) {
+    auto about = described(name);
+    about.tag = tag;
+    foresighted one{all.events, name};
+    if constexpr (std::same_as<M, foresighted>)
+      tasks.emplace_back(about, tiles(), one, tileseek::random{}, quiet());
+    else
+      tasks.emplace_back(about, tiles(), short_sighted{one}, tileseek::random{}, quiet());
+  }
+  CHECK(tune_tasks(tasks, trials(budget), std::move(scheduler)).trials() == budget);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("while a task is timed, the next one's first batch is built: with round robin, always the right one") {
+  const auto all = run_three<foresighted>(36, round_robin(6), "");
+  const auto& e = *all.events;
+  std::size_t turns_seen = 0;
+  std::size_t built = 0;
+  for (std::size_t i = 0; i + 1 < e.size(); ++i) {
+    if (e[i].first.starts_with("time")) continue;
+    ++built;
+    CHECK(e[i].second.size() == 3);
+    // Then this turn's two batches, and before the next turn's first one, perhaps what that builds.
+    std::size_t next = i + 1;
+    while (next + 1 < e.size() && e[next].first != "time" + e[i].first.substr(5)) ++next;
+    CHECK(e[next].second == e[i].second);
+    CHECK(next - i <= 4);
+    ++turns_seen;
+  }
+  CHECK(built == 5);  // six turns, and nobody is next after the last one
+  CHECK(turns_seen == 5);
+}
+
+TEST_CASE("building ahead changes no choice and overshoots no budget, whoever schedules, and with transfer") {
+  for (const std::size_t budget : {1u, 2u, 4u, 13u, 50u, 101u})
+    for (const char* tag : {"", "alike"}) {
+      auto with = schedulers(4);
+      auto without = schedulers(4);
+      for (std::size_t i = 0; i < with.size(); ++i) {
+        CAPTURE(budget);
+        CAPTURE(i);
+        auto events = *run_three<foresighted>(budget, std::move(with[i]), tag).events;
+        std::erase_if(events, [](const auto& e) { return e.first.starts_with("build"); });
+        CHECK(events == *run_three<short_sighted>(budget, std::move(without[i]), tag).events);
+      }
+    }
+}
+
+TEST_CASE("a scheduler that cannot be copied is not asked ahead") {
+  struct moved {
+    std::unique_ptr<round_robin> it = std::make_unique<round_robin>();
+    std::optional<std::size_t> next(std::span<const tileseek::task_state> tasks, tileseek::rng& random) {
+      return it->next(tasks, random);
+    }
+  };
+  const auto all = run_three<foresighted>(30, moved{}, "");
+  for (const auto& e : *all.events) CHECK(e.first.starts_with("time"));
 }
 
 TEST_CASE("the same seed, the same run; a task draws the same whatever its neighbours are") {

@@ -178,6 +178,9 @@ class open_task {
   virtual ~open_task() = default;
   /// Searches until it has so many trials or has taken so many seconds, in all.
   virtual void turn(std::size_t trials, double seconds) = 0;
+  /// Has the strategy asked for the next batch, at most so many, and the measurer build it, if it can do so while others
+  /// are timed.
+  virtual void prepare(std::size_t most) = 0;
   [[nodiscard]] virtual const progress& state() const = 0;
   [[nodiscard]] virtual stop why() const = 0;
   [[nodiscard]] virtual std::optional<double> gap() const = 0;
@@ -201,6 +204,11 @@ class open_session final : public open_task {
     s_.begin_turn(trials, seconds);
     search(s_, measurer_, s_.choices().batch);
     s_.end_turn();
+  }
+  void prepare(std::size_t most) override {
+    const auto batch = s_.ask_ahead(std::min(most, s_.choices().batch));
+    if constexpr (PreparingMeasurer<M, Config>)
+      if (!batch.empty()) measurer_.prepare(std::span<const Config>(batch));
   }
   [[nodiscard]] const progress& state() const override { return s_.state(); }
   [[nodiscard]] stop why() const override { return s_.why(); }
@@ -385,6 +393,9 @@ class task {
 /// Every task has one round first, shorter if the budget is small. Then, for tasks whose options say so, the final
 /// contest between the best of each. The budget is never overshot, and every trial is counted once.
 ///
+/// While a task's configurations are timed, the first batch of the one that is likely to be next is built, where the
+/// measurer can do both at a time (see PreparingMeasurer).
+///
 /// With logs, a run that was killed makes the choices it would have made. All state belongs to the call: tasks and
 /// scheduler may be used again.
 ///
@@ -485,6 +496,15 @@ class task {
       round = std::min(round, choices.give_up_after - row.trials);
 
     if (choices.transfer > 0) detail::transfer(*chosen, states, open, choices.transfer);
+    if (limit - trials > round) {
+      // Who is next if this task is not? Its batch can be built while this one's is timed. It is asked for whether or not
+      // somebody builds it, so that the choices are the same.
+      state.finished = true;
+      const auto next = scheduler.peek(states, random);
+      state.finished = false;
+      if (next && *next < states.size() && !states[*next].finished)
+        open[*next]->prepare(choices.round > 0 ? choices.round : scheduler.round(states[*next]));
+    }
     const progress counted = running.state();
     const double until = counted.seconds + (second_limit - out.seconds);
     running.turn(counted.trials + round, until);
