@@ -7,19 +7,17 @@
 #include <tileseek/kernels/conv2d_problem.hpp>
 #include <tileseek/kernels/matmul_problem.hpp>
 #include <tileseek/kernels/networks.hpp>
-#include <tileseek/record/log.hpp>
 #include <tileseek/report/task_events.hpp>
 #include <tileseek/schedule/registry.hpp>
-#include <tileseek/search/registry.hpp>
 #include <tileseek/tune/tasks.hpp>
 
-#include <CLI/CLI.hpp>
+#include "tuner.hpp"
 
 #include <cstdint>
-#include <exception>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -147,13 +145,5 @@ int main(int argc, char** argv) {
   app.option_defaults()->take_last();  // a script's defaults may be followed by the user's choice
   arguments a;
   read(app, a);
-  try {
-    app.parse(argc, argv);
-    return run(a);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);  // --help
-  } catch (const std::exception& e) {
-    std::cerr << "tune_network: " << e.what() << '\n';
-    return 2;
-  }
+  return tuner_main("tune_network", app, argc, argv, [&] { return run(a); });
 }
