@@ -33,8 +33,11 @@
 
 #include <tileseek/core/rng.hpp>
 #include <tileseek/core/statistics.hpp>
+#include <tileseek/kernels/networks.hpp>
 #include <tileseek/schedule.hpp>
 #include <tileseek/search/registry.hpp>
+#include <tileseek/space.hpp>
+#include <tileseek/tune/tasks.hpp>
 
 #include "../examples/open_recording.hpp"
 #include "../examples/replay_run.hpp"
@@ -94,15 +97,20 @@ struct set_type {
   bool dominated = false;  ///< the first task has weight 12 and runs 10 times as long
 };
 
+/// @param all  with what the bundled kernels do not compute
+set_type network(const char* name, bool all = false) {
+  const auto* const of = tileseek::kernels::find_network(name);
+  std::vector<double> weights;
+  for (const auto& l : of->layers) weights.push_back(l.count);
+  if (all)
+    for (const auto& o : of->others) weights.push_back(o.count);
+  return {name, weights, weights.size(), 0, 0, 0};
+}
+
 std::vector<set_type> set_types() {
-  return {{"ResNet-50", {1, 1, 1, 1, 1, 2, 3, 3, 1, 1, 3, 3, 4, 1, 1, 5, 5, 6, 1, 1, 2, 2, 3, 1}, 24, 0, 0, 0},
-          {"MobileNetV2",
-           {1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 2, 2, 3, 1, 1, 3, 4, 4, 1, 2, 2, 3, 1, 1, 2, 3, 3, 1, 1},
-           30,
-           0,
-           0,
-           0},
-          {"BERT-base", {36, 12, 12, 12, 12, 12, 1, 1, 2, 1}, 10, 0, 0, 0},
+  return {network("resnet50"),
+          network("mobilenet_v2"),
+          network("bert_base", true),
           {"5 tasks", {}, 5, 0, 0, 0},
           {"12 alike", std::vector<double>(12, 1.0), 12, 0, 0, 0, true},
           {"1 of 10 dominates", {}, 10, 0, 0, 0, false, true},
@@ -333,6 +341,88 @@ void print(const std::vector<row>& rows, const std::vector<set_type>& types) {
   }
 }
 
+// --- transfer ---
+
+/// A recording as a task's space and measurer: a kernel on one device is to the same on another as a shape to another.
+struct recorded_kernel {
+  std::string name;
+  const tileseek::replay* recording;
+  tileseek::space<tileseek::configuration> space;
+
+  [[nodiscard]] static std::optional<tileseek::point> find(const tileseek::replay& r, const tileseek::configuration& c) {
+    tileseek::point p;
+    for (const auto& axis : r.space().axes()) {
+      const double x = *tileseek::detail::number_of(c[axis.name]);
+      p.push_back(static_cast<int>(std::find(axis.values.begin(), axis.values.end(), x) - axis.values.begin()));
+    }
+    return r.space().feasible(p) ? std::optional<tileseek::point>(p) : std::nullopt;
+  }
+};
+
+/// What a family of recordings, tuned together, comes to with and without transfer: over the sum of the optima.
+void compare_transfer(const std::vector<std::string>& names, const std::vector<tileseek::replay>& spaces,
+                      std::size_t repetitions, std::uint64_t first) {
+  const auto family = [](const std::string& name) { return name.substr(0, name.find('_')); };
+  std::vector<recorded_kernel> kernels;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::count_if(names.begin(), names.end(), [&](const auto& n) { return family(n) == family(names[i]); }) < 2)
+      continue;
+    recorded_kernel k{names[i], &spaces[i], {}};
+    for (const auto& axis : spaces[i].space().axes()) {
+      tileseek::domain<tileseek::value> values;
+      for (const double x : axis.values) values.values.emplace_back(x);
+      k.space.add(axis.name, values);
+    }
+    k.space.where("recorded", [r = k.recording](const tileseek::configuration& c) {
+      return recorded_kernel::find(*r, c).has_value();
+    });
+    kernels.push_back(std::move(k));
+  }
+  std::cout << "\nTransfer between recordings of one kernel on several devices: weighted latency over that of the "
+               "optima.\n\n| scheduler | strategy | trials a task | no transfer | 1 | 3 |\n|---|---|---|---|---|---|\n";
+  for (const char* scheduler : {"round_robin", "potential"})
+    for (const char* strategy : {"explore_then", "dynamic_gradient"})
+      for (const std::size_t trials : {std::size_t{30}, std::size_t{100}}) {
+        std::cout << "| " << scheduler << " | " << strategy << " | " << trials << " |";
+        for (const std::size_t transfer : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+          geometric over;
+          for (std::size_t r = 0; r < repetitions; ++r) {
+            tileseek::rng random(first + r);
+            std::vector<tileseek::task> tasks;
+            double optimum = 0;
+            for (const auto& k : kernels) {
+              tileseek::task_description about;
+              about.name = k.name;
+              about.tag = family(k.name);
+              about.weight = static_cast<double>(1 + random.below(6));
+              const double scale = std::pow(10, 2 * random.uniform() - 1) / k.recording->best();
+              optimum += about.weight * scale * k.recording->best();
+              tileseek::options<tileseek::configuration> choices;
+              choices.rounds = 0;
+              tasks.emplace_back(
+                  about, k.space,
+                  [of = k.recording, scale](const tileseek::configuration& c) {
+                    auto m = (*of)(*recorded_kernel::find(*of, c));
+                    for (double& s : m.seconds) s *= scale;
+                    return m;
+                  },
+                  [strategy] { return tileseek::make_strategy(strategy); }, choices);
+            }
+            tileseek::tasks_options o;
+            o.trials = trials * tasks.size();
+            o.seed = first + r;
+            o.transfer = transfer;
+            double sum = 0;
+            for (const auto& row : tune_tasks(tasks, o, tileseek::make_scheduler(scheduler)).tasks)
+              sum += row.weighted_seconds();
+            over.add(sum / optimum);
+          }
+          std::cout << ' ' << fixed(over.mean()) << " |";
+        }
+        std::cout << '\n' << std::flush;
+      }
+}
+
 /// Seconds to choose one of so many tasks, when between two choices a task has had its round.
 double time_to_choose(tileseek::any_scheduler scheduler, std::size_t tasks) {
   tileseek::rng random(1);
@@ -369,7 +459,11 @@ void run(const std::string& folder, std::size_t draws, std::size_t seeds, std::s
   std::sort(files.begin(), files.end());
   if (files.empty()) throw std::runtime_error(folder + ": no recordings (*.csv, *.csv.xz)");
   std::vector<tileseek::replay> spaces;
-  for (const auto& f : files) spaces.push_back(open_recording(f));
+  std::vector<std::string> names;
+  for (const auto& f : files) {
+    spaces.push_back(open_recording(f));
+    names.push_back(recording_name(f));
+  }
 
   const auto types = set_types();
   std::vector<row> rows;
@@ -416,6 +510,7 @@ void run(const std::string& folder, std::size_t draws, std::size_t seeds, std::s
     if (c.estimate == 0 && c.sees_models)
       std::cout << ' ' << c.label << ' ' << tileseek::show_seconds(time_to_choose(c.make(), 1000)) << ';';
   std::cout << '\n';
+  compare_transfer(names, spaces, draws, first);
 }
 
 }  // namespace
