@@ -96,10 +96,7 @@ class ansor_record {
 
   [[nodiscard]] measurement result() const {
     detail::json_cursor c(line_, result_.begin);
-    std::vector<double> costs;
-    std::int64_t error = 0;
-    read_result(c, costs, error);
-    return detail::tvm_result(std::move(costs), error);
+    return detail::read_tvm_result(c);
   }
 
   /// All split steps, in their order.
@@ -270,9 +267,7 @@ class ansor_record {
         read_input(c);
         input_ = {begin, c.at()};
       } else if (key == "r") {
-        std::vector<double> costs;
-        std::int64_t error = 0;
-        read_result(c, costs, error);
+        static_cast<void>(detail::read_tvm_result(c));
         result_ = {begin, c.at()};
       } else if (key == "v") {
         version_ = c.string("a version such as \"v0.6\"");
@@ -403,20 +398,6 @@ class ansor_record {
     const std::int64_t steps = inside.integer("a number of steps to unroll");
     inside.end("the end of the pragma");
     unrolls_.push_back({step, steps, digits});
-  }
-
-  static void read_result(detail::json_cursor& c, std::vector<double>& costs, std::int64_t& error) {
-    std::size_t items = 0;
-    c.list("a result, [costs, error, all_cost, timestamp]", [&](std::size_t k) {
-      ++items;
-      if (k == 0)
-        costs = c.numbers("costs");
-      else if (k == 1)
-        error = c.integer("an error number");
-      else
-        c.skip();
-    });
-    if (items < 2) c.expected("costs and an error number before here");
   }
 
   // TVM counts loops in 32 bits, and cuts one into at most 4 parts by itself.

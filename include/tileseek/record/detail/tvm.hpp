@@ -70,4 +70,22 @@ inline constexpr tvm_error tvm_errors[] = {
   return {status::ok, std::move(costs), {}};
 }
 
+/// Steps over [costs, error, all_cost, timestamp].
+inline measurement read_tvm_result(json_cursor& c) {
+  std::vector<double> costs;
+  std::int64_t error = 0;
+  std::size_t items = 0;
+  c.list("a result, [costs, error, all_cost, timestamp]", [&](std::size_t i) {
+    ++items;
+    if (i == 0)
+      costs = c.numbers("costs");
+    else if (i == 1)
+      error = c.integer("an error number");
+    else
+      c.skip();
+  });
+  if (items < 2) c.expected("costs and an error number before here");
+  return tvm_result(std::move(costs), error);
+}
+
 }  // namespace tileseek::detail
