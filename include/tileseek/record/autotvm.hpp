@@ -71,20 +71,9 @@ class autotvm_record {
 
   /// The values that occur in these records, which are of one family. @pre !family.empty()
   [[nodiscard]] static tileseek::space<configuration> space_of(std::span<const autotvm_record* const> family) {
-    tileseek::space<configuration> out;
-    const auto first = family.front()->values();
-    for (const auto& [name, unused] : first.values()) {
-      domain<value> seen;
-      seen.ordered = true;
-      for (const auto* r : family) {
-        const value v = r->values()[name];
-        seen.ordered =
-            seen.ordered && (std::holds_alternative<std::int64_t>(v.get()) || std::holds_alternative<double>(v.get()));
-        if (std::find(seen.values.begin(), seen.values.end(), v) == seen.values.end()) seen.values.push_back(v);
-      }
-      out.add(name, seen);
-    }
-    return out.starts_at(first);
+    std::vector<std::pair<configuration, measurement>> seen;
+    for (const auto* r : family) seen.emplace_back(r->values(), measurement{});
+    return space_of_values(seen);
   }
   [[nodiscard]] tileseek::space<configuration> space() const {
     const autotvm_record* const self = this;

@@ -34,12 +34,12 @@ struct read_report {
   std::size_t line = 0;                    ///< read last
   std::size_t records = 0;                 ///< kept
   std::size_t damaged = 0;                 ///< lines (or entries) left out
-  std::vector<std::string> problems = {};  ///< "file:line: expected ..., found ..." of the first 20 of them
+  std::vector<std::string> problems = {};  ///< "file:line: what": of the first 20 of them, and what else was odd
 
   /// "conv2d.json: 149 records, 1 damaged line left out: conv2d.json:17: expected ..."
   [[nodiscard]] friend std::string to_string(const read_report& r) {
     std::string out = detail::concat({r.file, ": ", r.records, r.records == 1 ? " record" : " records"});
-    if (r.damaged > 0) detail::append(out, {", ", r.damaged, " damaged left out:"});
+    if (r.damaged > 0) detail::append(out, {", ", r.damaged, " damaged left out"});
     for (const auto& p : r.problems) detail::append(out, {"\n  ", p});
     if (r.damaged > r.problems.size()) out += "\n  ...";
     return out;
@@ -85,8 +85,11 @@ class record_reader {
         ++report_.records;
         return out;
       } catch (const detail::mismatch& e) {
-        detail::report_damage(report_, on_damage_,
-                              torn ? std::string("the last line was torn: ") + e.what() : std::string(e.what()));
+        if (torn)
+          detail::report_damage(report_, damage::skip,
+                                detail::concat({"the last line is torn and was dropped: ", e.what()}));
+        else
+          detail::report_damage(report_, on_damage_, e.what());
       }
       line.clear();
     }

@@ -62,6 +62,25 @@ struct recording {
   }
 };
 
+/// The values that occur in these configurations, in every combination: a space where a record does not say which values
+/// there may be.
+/// @throws std::out_of_range  a configuration lacks a parameter of the first
+[[nodiscard]] inline tileseek::space<configuration> space_of_values(
+    std::span<const std::pair<configuration, measurement>> trials) {
+  tileseek::space<configuration> out;
+  if (trials.empty()) return out;
+  for (const auto& [name, unused] : trials.front().first.values()) {
+    domain<value> seen{{}, true};
+    for (const auto& one : trials) {
+      const value& v = one.first[name];
+      seen.ordered = seen.ordered && detail::number_of(v).has_value();
+      if (std::find(seen.values.begin(), seen.values.end(), v) == seen.values.end()) seen.values.push_back(v);
+    }
+    out.add(name, seen);
+  }
+  return out.starts_at(trials.front().first);
+}
+
 /// A Measurer that answers from a recording. Its own `lattice()` holds the recorded configurations alone, so that a
 /// search in it finds an answer to everything it asks; asked for another one, it says that there is no record of it.
 class recorded_answers {
