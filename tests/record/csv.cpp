@@ -53,15 +53,18 @@ TEST_CASE("comma-separated recordings are read, and written as they were") {
   CHECK(written(r.record) == small);
 }
 
-TEST_CASE("a time comes back with the digits it had, and always as the same seconds") {
+TEST_CASE("a time comes back with the digits it had, and what is written once stays as it is") {
   std::string text = "x,status,time_ms\n";
   for (int i = 1; i <= 500; ++i)
     text += std::to_string(i) + ",ok," + tileseek::shortest(std::round(5.657843999 * i * 1e6) / 1e6) + "\n";
   CHECK(written(read(text).record) == text);
   tileseek::recording any = read(text).record;
   for (auto& [c, m] : any.trials) m.seconds[0] /= 7;
-  const auto again = read(written(any)).record;
-  for (std::size_t i = 0; i < 500; ++i) CHECK(again.trials[i].second.seconds == any.trials[i].second.seconds);
+  const std::string once = written(any);
+  CHECK(written(read(once).record) == once);
+  const auto again = read(once).record;
+  for (std::size_t i = 0; i < 500; ++i)  // not every number of seconds is a number of milliseconds over 1000
+    CHECK(again.trials[i].second.seconds[0] == doctest::Approx(any.trials[i].second.seconds[0]).epsilon(1e-15));
 }
 
 TEST_CASE("samples become their median and variation") {
