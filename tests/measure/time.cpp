@@ -178,3 +178,24 @@ TEST_CASE("time: a block that was long only because it was disturbed is measured
 TEST_CASE("time: what the function throws passes") {
   CHECK_THROWS_AS(static_cast<void>(tileseek::time([] { throw 1; })), int);
 }
+
+TEST_CASE("what comes before a call is done before each of them, and is not timed") {
+  int before = 0;
+  int calls = 0;
+  bool ready = false;
+  const auto m = tileseek::time(
+      [&] {
+        ++calls;
+        CHECK(ready);
+        ready = false;
+      },
+      {},
+      [&] {
+        ++before;
+        ready = true;
+        if (before % 100 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      });
+  CHECK(before == calls);
+  CHECK(m.valid());
+  CHECK(m.cost() < 2e-5);  // a hundredth of the sleep, were it timed
+}

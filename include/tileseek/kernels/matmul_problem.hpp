@@ -35,17 +35,18 @@ namespace tileseek::kernels {
       .where("there is such an unrolling", unroll_exists, factor(&b::k, 2));
 }
 
-/// One product with random operands: a callable for tune() that checks a blocking's result against a reference in
+/// A product (or a batch of them) with random operands: a callable for tune() that checks a blocking's result against a reference in
 /// double precision, computed once, and times it.
 class matmul_problem {
  public:
   /// @param seed  of the operands, uniform in [-1, 1)
-  /// @throws std::invalid_argument  a size is below 1
-  explicit matmul_problem(const matmul_shape& shape, std::uint64_t seed = 0)
-      : product_(shape),
-        a_(size(shape.m, shape.k)),
-        b_(size(shape.k, shape.n)),
-        c_(size(shape.m, shape.n)),
+  /// @param threads  that compute a product; see matmul
+  /// @throws std::invalid_argument  a size or the number of threads is below 1
+  explicit matmul_problem(const matmul_shape& shape, std::uint64_t seed = 0, int threads = 1)
+      : product_(shape, threads),
+        a_(size(shape.batch, shape.m, shape.k)),
+        b_(size(shape.batch, shape.k, shape.n)),
+        c_(size(shape.batch, shape.m, shape.n)),
         reference_(c_.size()) {
     rng random(seed);
     for (auto* matrix : {&a_, &b_})
@@ -73,8 +74,8 @@ class matmul_problem {
   }
 
  private:
-  [[nodiscard]] static std::size_t size(int rows, int columns) {
-    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+  [[nodiscard]] static std::size_t size(int batch, int rows, int columns) {
+    return static_cast<std::size_t>(batch) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
   }
 
   matmul product_;

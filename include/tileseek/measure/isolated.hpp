@@ -20,8 +20,8 @@
 // input is empty, signals have the default behaviour where the program had a handler, no core is dumped, and nothing
 // that the program has registered for its exit is run.
 //
-// Configurations go to the worker one at a time, whatever the batch. A measurer that builds a batch in parallel is
-// better off with the isolation inside it, around what it builds.
+// Configurations go to the worker one at a time, whatever the batch. A measurer that builds a batch in parallel has the
+// isolation inside it: see measure/pipeline.hpp.
 
 #include <cerrno>
 #include <chrono>
@@ -44,23 +44,17 @@
 #include <utility>
 #include <vector>
 
-#if !defined(__unix__) && !defined(__APPLE__)
-#error "tileseek/measure/isolated.hpp needs fork(): a POSIX system"
-#endif
+#include <tileseek/measure/detail/process.hpp>
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
 
 #include <tileseek/core/format.hpp>
+#include <tileseek/core/hash.hpp>
 #include <tileseek/core/measurement.hpp>
 #include <tileseek/core/point.hpp>
 #include <tileseek/measure/measurer.hpp>
@@ -98,29 +92,24 @@ namespace detail {
   if (!(o.slack >= 1)) refuse("slack", o.slack, "give a factor of at least 1");
 }
 
-/// "SIGSEGV", or "signal 64".
-[[nodiscard, gnu::cold]] inline std::string signal_name(int number) {
-  struct named {
-    int number;
-    const char* name;
-  };
-  constexpr named names[] = {{SIGABRT, "SIGABRT"}, {SIGALRM, "SIGALRM"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-                             {SIGHUP, "SIGHUP"},   {SIGILL, "SIGILL"},   {SIGINT, "SIGINT"},   {SIGKILL, "SIGKILL"},
-                             {SIGPIPE, "SIGPIPE"}, {SIGQUIT, "SIGQUIT"}, {SIGSEGV, "SIGSEGV"}, {SIGSYS, "SIGSYS"},
-                             {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"},
-                             {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}};
-  for (const auto& n : names)
-    if (n.number == number) return n.name;
-  return concat({"signal ", number});
-}
+/// How long a configuration may take from request to result: learnt from the best one so far.
+class patience {
+ public:
+  [[nodiscard]] double allowed(const isolation& choices, const timing_limits& limits) const {
+    double whole = whole_;
+    if (!std::isfinite(whole)) whole = (1 + limits.max_samples) * limits.incumbent;
+    return std::fmin(choices.most_seconds, choices.build_seconds + choices.slack * whole);
+  }
+  void learn(const measurement& m, process_clock::time_point asked) {
+    if (!m.valid() || !(m.cost() < cost_)) return;
+    cost_ = m.cost();
+    whole_ = std::chrono::duration<double>(process_clock::now() - asked).count();
+  }
 
-/// FNV-1a.
-[[nodiscard]] inline std::uint64_t checksum(const void* data, std::size_t size,
-                                            std::uint64_t h = 0xcbf29ce484222325ULL) noexcept {
-  const auto* byte = static_cast<const unsigned char*>(data);
-  for (std::size_t i = 0; i < size; ++i) h = (h ^ byte[i]) * 0x100000001b3ULL;
-  return h;
-}
+ private:
+  double cost_ = std::numeric_limits<double>::infinity();
+  double whole_ = std::numeric_limits<double>::infinity();  ///< seconds from its request to its result
+};
 
 #if defined(MSG_NOSIGNAL)
 inline constexpr int no_signal = MSG_NOSIGNAL;
@@ -199,18 +188,11 @@ inline constexpr std::size_t longest_note = 65'536;
 class worker_process {
  public:
   worker_process() = default;
-  worker_process(worker_process&& other) noexcept
-      : id_(std::exchange(other.id_, 0)),
-        owner_(other.owner_),
-        channel_(std::exchange(other.channel_, -1)),
-        key_(other.key_),
-        answered_(other.answered_) {}
+  worker_process(worker_process&&) noexcept = default;
   worker_process& operator=(worker_process&&) = delete;
-  ~worker_process() { end(); }
 
-  /// Whether there is one, of this very process: a copy of the tuner that the program forked is to leave it alone.
-  [[nodiscard]] bool running() const noexcept { return id_ > 0 && owner_ == ::getpid(); }
-  [[nodiscard]] pid_t id() const noexcept { return id_; }
+  [[nodiscard]] bool running() const noexcept { return process_.running(); }
+  [[nodiscard]] pid_t id() const noexcept { return process_.id(); }
   /// Whether it has measured nothing yet.
   [[nodiscard]] bool fresh() const noexcept { return answered_ == 0; }
 
@@ -220,7 +202,7 @@ class worker_process {
   void start(const isolation& choices, const Serve& serve) {
     end();
     int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) refused("no channel to a worker: ");
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) refused("no channel to a worker: ", errno);
     for (int& e : ends) {
       // Above the standard files, which the program may have closed; and what either side starts, a compiler, say, must
       // not keep it open.
@@ -230,43 +212,31 @@ class worker_process {
       ::setsockopt(e, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 #endif
     }
-    if (ends[0] < 0 || ends[1] < 0) {
-      const int why = errno;
-      for (const int e : ends) ::close(e);
-      errno = why;
-      refused("no channel to a worker: ");
-    }
-    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    const int made = ends[0] < 0 || ends[1] < 0 ? errno : 0;
+    channel_ = file_handle(ends[0]);
+    const file_handle theirs(ends[1]);
+    if (made != 0) refused("no channel to a worker: ", made);
+    const auto now = clock::now().time_since_epoch().count();
     key_ = checksum(&now, sizeof now, checksum(&ends, sizeof ends) ^ static_cast<std::uint64_t>(::getpid()));
     answered_ = 0;
     std::fflush(stdout);  // or what is in its buffer would be printed by both
-    const pid_t tuner = ::getpid();
-    const pid_t child = ::fork();
-    if (child == 0) {
-      settle(ends[1], tuner, choices);
-      serve(ends[1], key_);  // does not return
+    const int why = process_.start([&] {
+      settle(theirs.get(), choices);
+      serve(theirs.get(), key_);  // does not return
+    });
+    if (why != 0) {
+      channel_.close();
+      refused("no worker process: ", why);
     }
-    const int why = errno;
-    ::close(ends[1]);
-    if (child < 0) {
-      ::close(ends[0]);
-      errno = why;
-      refused("no worker process: ");
-    }
-    ::setpgid(child, child);  // the worker does so, too: whoever comes first
-    id_ = child;
-    owner_ = tuner;
-    channel_ = ends[0];
   }
 
   /// Sends the request and waits for the reply to it, at most so long. When there is none, the worker is gone and the
   /// measurement says why.
   [[nodiscard]] measurement ask(const point& p, const timing_limits& limits, double seconds) {
     const worker_request head{answered_, p.size(), limits};
-    const auto end_at = clock::now() + std::chrono::duration_cast<clock::duration>(
-                                           std::chrono::duration<double>(std::fmin(seconds, 1e9)));  // 30 years
-    static_cast<void>(send_all(channel_, &head, sizeof head) &&
-                      send_all(channel_, p.data(), p.size() * sizeof(int)));  // or the reply will be missing
+    const auto end_at = from_now(seconds);
+    static_cast<void>(send_all(channel_.get(), &head, sizeof head) &&
+                      send_all(channel_.get(), p.data(), p.size() * sizeof(int)));  // or the reply will be missing
     worker_reply got{};
     auto f = receive(&got, sizeof got, end_at);
     if (f != fate::answered) return lost(f, seconds);
@@ -287,51 +257,23 @@ class worker_process {
     return m;
   }
 
-  /// Kills it with its group, and leaves no zombie. @return what waitpid() says; nothing when somebody else was told
+  /// Kills it. @return what waitpid() says, if it does
   std::optional<int> end() noexcept {
-    if (id_ <= 0) return std::nullopt;
-    ::close(channel_);
-    int how = 0;
-    pid_t reaped = 0;
-    siginfo_t info{};
-    // Somebody may have reaped it already (or nobody has to: SIGCHLD is ignored), and the number may be another's.
-    if (running() && ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0) {
-      ::kill(-id_, SIGKILL);
-      ::kill(id_, SIGKILL);  // it may have left its group
-      while ((reaped = ::waitpid(id_, &how, 0)) < 0 && errno == EINTR) {
-      }
-    }
-    const bool known = reaped == id_;
-    id_ = 0;
-    channel_ = -1;
-    return known ? std::optional<int>(how) : std::nullopt;
+    channel_.close();
+    return process_.end();
   }
 
  private:
-  using clock = std::chrono::steady_clock;
+  using clock = process_clock;
   enum class fate { answered, late, closed, garbage };
 
-  [[noreturn]] static void refused(const char* what) {
-    fail<std::runtime_error>({"isolated: ", what, std::generic_category().message(errno)});
+  [[noreturn]] static void refused(const char* what, int why) {
+    fail<std::runtime_error>({"isolated: ", what, std::generic_category().message(why)});
   }
 
   /// Makes this process, just forked, a worker.
-  static void settle(int channel, pid_t tuner, const isolation& choices) noexcept {
-    ::setpgid(0, 0);  // its own group: Ctrl-C is the tuner's business, and nothing it starts outlives it
-#if defined(__linux__)
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-    if (::getppid() != tuner) ::_exit(0);
-    for (int s = 1; s < NSIG; ++s) {  // as exec() would have it
-      struct sigaction was {};
-      if (::sigaction(s, nullptr, &was) == 0 && was.sa_handler != SIG_IGN && was.sa_handler != SIG_DFL)
-        std::signal(s, SIG_DFL);
-    }
-    std::signal(SIGTTOU, SIG_IGN);  // or a worker that prints to a terminal might be stopped for ever
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-
+  static void settle(int channel, const isolation& choices) noexcept {
+    forget_signal_handlers();
     const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     ::dup2(nothing, STDIN_FILENO);
     if (choices.quiet) {
@@ -339,18 +281,7 @@ class worker_process {
       ::dup2(nothing, STDERR_FILENO);
     }
     close_all_but(channel);
-
-#if defined(__linux__)
-    const rlimit no_core{1, 1};  // 0 would not hold back a dump that is piped to a program; no dump is as small as 1
-#else
-    const rlimit no_core{0, 0};
-#endif
-    ::setrlimit(RLIMIT_CORE, &no_core);
-    if (choices.memory > 0) {
-      const auto most = static_cast<rlim_t>(address_space() + (choices.memory & (~std::uint64_t{0} >> 2)));
-      const rlimit memory{most, most};
-      ::setrlimit(RLIMIT_AS, &memory);
-    }
+    limit_resources(choices.memory, address_space());
 #if defined(__GLIBC__)
     // A kernel that calls exit() would run what the tuner registered for its own; this comes first.
     ::on_exit([](int code, void*) { ::_exit(code); }, nullptr);
@@ -383,18 +314,9 @@ class worker_process {
   [[nodiscard]] fate receive(void* data, std::size_t size, clock::time_point end_at) const {
     auto* at = static_cast<char*>(data);
     while (size > 0) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_at - clock::now()).count();
-      pollfd waiting{channel_, POLLIN, 0};
-      // Looks up every 100 ms: a worker that died is not noticed by its channel when a process it started holds that.
-      // Looks once more when it is late: the tuner may have been stopped (Ctrl-Z) while the worker was not.
-      const int ready = ::poll(&waiting, 1, left < 0 ? 0 : left < 100 ? static_cast<int>(left) : 100);
-      if (ready < 0 && errno != EINTR) return fate::closed;
-      if (ready <= 0) {
-        if (left <= 0) return fate::late;
-        if (ready == 0 && dead() && ::poll(&waiting, 1, 0) == 0) return fate::closed;
-        continue;
-      }
-      const ssize_t got = ::recv(channel_, at, size, 0);
+      if (const auto f = process_.await(channel_.get(), POLLIN, end_at); f != child_process::fate::ready)
+        return f == child_process::fate::late ? fate::late : fate::closed;
+      const ssize_t got = ::recv(channel_.get(), at, size, 0);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return fate::closed;
       at += got;
@@ -403,35 +325,17 @@ class worker_process {
     return fate::answered;
   }
 
-  /// Whether it has ended, and waits to be reaped.
-  [[nodiscard]] bool dead() const noexcept {
-    siginfo_t info{};
-    if (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return errno == ECHILD;
-    return info.si_pid == id_;
-  }
-
   /// Ends the worker and says how the configuration lost it.
   [[nodiscard, gnu::cold]] measurement lost(fate f, double seconds) {
-    // A process closes its files a little before it can be reaped.
-    if (f == fate::closed)
-      for (int i = 0; i < 250 && !dead(); ++i) ::poll(nullptr, 0, 1);
-    const bool itself = f == fate::closed && dead();
+    const bool itself = f == fate::closed && process_.about_to_die();
     const auto how = end();
     if (f == fate::late) return failure(status::timed_out, concat({"no result within ", show_seconds(seconds)}));
     if (f == fate::garbage) return failure(status::crashed, "wrote garbage into the worker's channel");
-    if (!itself) return failure(status::crashed, "closed the worker's channel");
-    if (how && WIFSIGNALED(*how)) {
-      const int s = WTERMSIG(*how);
-      return failure(status::crashed,
-                     concat({"killed by ", signal_name(s), s == SIGKILL ? ", by somebody or for want of memory" : ""}));
-    }
-    if (how && WIFEXITED(*how)) return failure(status::crashed, concat({"exited with code ", WEXITSTATUS(*how)}));
-    return failure(status::crashed, "the worker died");
+    return failure(status::crashed, itself ? describe_end(how) : std::string("closed the worker's channel"));
   }
 
-  pid_t id_ = 0;
-  pid_t owner_ = 0;
-  int channel_ = -1;
+  child_process process_;
+  file_handle channel_;
   std::uint64_t key_ = 0;
   std::uint64_t answered_ = 0;
 };
@@ -469,11 +373,9 @@ class isolated_measurer {
   }
 
   /// Seconds that the next configuration may take.
-  [[nodiscard]] double allowed(const timing_limits& limits = {}) const {
-    double whole = best_whole_;
-    if (!std::isfinite(whole)) whole = (1 + limits.max_samples) * limits.incumbent;
-    return std::fmin(choices_.most_seconds, choices_.build_seconds + choices_.slack * whole);
-  }
+  [[nodiscard]] double allowed(const timing_limits& limits = {}) const { return patience_.allowed(choices_, limits); }
+
+  [[nodiscard]] named_values conditions() const { return detail::conditions_of(measurer_); }
 
   /// The process that measures now; 0 for none.
   [[nodiscard]] pid_t worker() const noexcept { return worker_.id(); }
@@ -481,8 +383,6 @@ class isolated_measurer {
   [[nodiscard]] std::size_t workers() const noexcept { return workers_; }
 
  private:
-  using clock = std::chrono::steady_clock;
-
   [[nodiscard]] measurement measure_one(const point& p, const timing_limits& limits) {
     for (;;) {
       if (!worker_.running()) {
@@ -490,13 +390,10 @@ class isolated_measurer {
         ++workers_;
       }
       const bool fresh = worker_.fresh();
-      const auto began = clock::now();
+      const auto began = detail::process_clock::now();
       measurement m = detail::checked(worker_.ask(p, limits, allowed(limits)));
       if (m.outcome == status::crashed && !worker_.running() && !fresh) continue;  // not its fault, perhaps
-      if (m.valid() && m.cost() < best_cost_) {
-        best_cost_ = m.cost();
-        best_whole_ = std::chrono::duration<double>(clock::now() - began).count();
-      }
+      patience_.learn(m, began);
       if (choices_.renew && (m.outcome == status::run_failed || m.outcome == status::wrong_result)) worker_.end();
       return m;
     }
@@ -528,13 +425,8 @@ class isolated_measurer {
     try {
       const std::span<const Config> one(&c, 1);
       std::optional<measurement> got;
-      std::vector<measurement> returned;
-      if constexpr (RunAwareMeasurer<std::remove_reference_t<M>, Config>) {
-        const measuring run{limits, [&got](std::size_t, const measurement& m) { got = m; }, {}};
-        returned = measurer_.measure(one, run);
-      } else {
-        returned = measurer_.measure(one);
-      }
+      const measuring run{limits, [&got](std::size_t, const measurement& m) { got = m; }, {}};
+      auto returned = detail::measure_batch<Config>(measurer_, one, run);
       if (!returned.empty()) return std::move(returned.front());
       if (got) return std::move(*got);
       return failure(status::run_failed, "the measurer returned no measurement");
@@ -550,12 +442,11 @@ class isolated_measurer {
   }
 
   space<Config> space_;
-  M measurer_;
+  M measurer_;  ///< or a reference to it
   isolation choices_;
   detail::worker_process worker_;
   std::size_t workers_ = 0;
-  double best_cost_ = std::numeric_limits<double>::infinity();
-  double best_whole_ = std::numeric_limits<double>::infinity();  ///< seconds from its request to its result
+  detail::patience patience_;
 };
 
 /// Measures the configurations of the space in a worker process: a measurer for tune().
@@ -568,19 +459,12 @@ class isolated_measurer {
 /// @throws std::invalid_argument  an option has no meaning
 template <class Config, class M>
 [[nodiscard]] auto isolated(const space<Config>& of, M&& measurer, const isolation& choices = {}) {
-  using measurer_type = std::remove_reference_t<M>;
-  if constexpr (Measurer<measurer_type, Config> || RunAwareMeasurer<measurer_type, Config>) {
-    return isolated_measurer<Config, M>(of, std::forward<M>(measurer), choices);
-  } else {
-    static_assert(
-        TimedFunction<measurer_type, Config>,
-        "tileseek::isolated: pass a callable of const Config& that returns seconds or a measurement, or an object with "
-        "measure(std::span<const Config>) -> std::vector<measurement>");
-    using kept =
-        std::conditional_t<std::is_lvalue_reference_v<M>, std::reference_wrapper<measurer_type>, measurer_type>;
-    using lifted = each_measurer<Config, kept>;
-    return isolated_measurer<Config, lifted>(of, lifted(kept(std::forward<M>(measurer))), choices);
-  }
+  using how = detail::keeping<Config, M>;
+  static_assert(
+      how::measures || TimedFunction<typename how::type, Config>,
+      "tileseek::isolated: pass a callable of const Config& that returns seconds or a measurement, or an object with "
+      "measure(std::span<const Config>) -> std::vector<measurement>");
+  return isolated_measurer<Config, typename how::kept>(of, detail::keep_measurer<Config, M>(measurer), choices);
 }
 
 }  // namespace tileseek

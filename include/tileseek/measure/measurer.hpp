@@ -22,6 +22,7 @@
 
 #include <tileseek/core/format.hpp>
 #include <tileseek/core/measurement.hpp>
+#include <tileseek/core/value.hpp>
 
 namespace tileseek {
 
@@ -61,6 +62,20 @@ concept Measurer = requires(M& m, std::span<const Config> batch) {
 template <class M, class Config>
 concept RunAwareMeasurer = requires(M& m, std::span<const Config> batch, const measuring& run) {
   { m.measure(batch, run) } -> std::same_as<std::vector<measurement>>;
+};
+
+/// A measurer that can build ahead: prepare(batch) starts to build what measure() will be asked next, and returns at
+/// once. Only where that does not disturb what is being timed.
+template <class M, class Config>
+concept PreparingMeasurer = requires(M& m, std::span<const Config> batch) {
+  m.prepare(batch);
+};
+
+/// A measurer that says what it measures under: compiler and flags, cold or warm caches. Recorded in the log's first
+/// line.
+template <class M>
+concept ConditionedMeasurer = requires(const M& m) {
+  { m.conditions() } -> std::convertible_to<named_values>;
 };
 
 namespace detail {
@@ -184,5 +199,57 @@ template <class Config, class F>
 [[nodiscard]] each_measurer<Config, std::decay_t<F>> each(F&& f) {
   return each_measurer<Config, std::decay_t<F>>(std::forward<F>(f));
 }
+
+namespace detail {
+
+/// The batch a measurer likes best: its batch_size() if it has one, else 1, which serves every search best.
+template <class M>
+[[nodiscard]] std::size_t preferred_batch(const M& m) {
+  if constexpr (requires {
+                  { m.batch_size() } -> std::convertible_to<std::size_t>;
+                }) {
+    const auto n = static_cast<std::size_t>(m.batch_size());
+    return n > 0 ? n : 1;
+  } else {
+    return 1;
+  }
+}
+
+template <class M>
+[[nodiscard]] named_values conditions_of(const M& m) {
+  if constexpr (ConditionedMeasurer<M>)
+    return m.conditions();
+  else
+    return {};
+}
+
+template <class Config, class M>
+[[nodiscard]] std::vector<measurement> measure_batch(M& measurer, std::span<const Config> batch, const measuring& run) {
+  if constexpr (RunAwareMeasurer<M, Config>) {
+    return measurer.measure(batch, run);
+  } else {
+    return measurer.measure(batch);
+  }
+}
+
+/// How a measurer that serves another one keeps it: what has a name by reference, a temporary by value, and a callable
+/// lifted to a measurer.
+template <class Config, class M>
+struct keeping {
+  using type = std::remove_reference_t<M>;
+  static constexpr bool measures = Measurer<type, Config> || RunAwareMeasurer<type, Config>;
+  using held = std::conditional_t<std::is_lvalue_reference_v<M>, std::reference_wrapper<type>, type>;
+  using kept = std::conditional_t<measures, M, each_measurer<Config, held>>;
+};
+template <class Config, class M>
+[[nodiscard]] decltype(auto) keep_measurer(std::remove_reference_t<M>& measurer) {
+  using how = keeping<Config, M>;
+  if constexpr (how::measures)
+    return static_cast<M&&>(measurer);
+  else
+    return each_measurer<Config, typename how::held>(typename how::held(static_cast<M&&>(measurer)));
+}
+
+}  // namespace detail
 
 }  // namespace tileseek

@@ -82,18 +82,11 @@ template <class Sample>
 
 }  // namespace detail
 
-/// Seconds of f(), warm: one call to warm up, then 3 to 7 samples (`limits`). A sample is as many calls as make it
-/// 1,000 times the clock's resolution, so that reading the clock costs under 0.1 %; it counts as the time of one call.
-/// A configuration whose fastest of 3 samples is over 1.25 times the incumbent is `rejected_early`.
-template <std::invocable F>
-[[nodiscard]] measurement time(F&& f, const timing_limits& limits = {}) {
-  using clock = std::chrono::steady_clock;
-  const auto run = [&](std::uint64_t calls) {
-    const auto start = clock::now();
-    for (std::uint64_t i = 0; i < calls; ++i) f();
-    return std::chrono::duration<double>(clock::now() - start).count();
-  };
-  f();  // pays for page faults and cold caches, and so says nothing about how long a call takes
+namespace detail {
+
+/// As time(): `run(calls)` gives the seconds of so many calls. One to warm up was made.
+template <class Run>
+[[nodiscard]] measurement time_blocks(const Run& run, const timing_limits& limits) {
   const double least = 1000 * clock_resolution();
   measurement m;
   std::uint64_t calls = 1;
@@ -108,8 +101,45 @@ template <std::invocable F>
       m.seconds.clear();
       continue;
     }
-    if (detail::last_sample(m, took / static_cast<double>(calls), spent, took, limits)) return m;
+    if (last_sample(m, took / static_cast<double>(calls), spent, took, limits)) return m;
   }
+}
+
+}  // namespace detail
+
+/// Seconds of f(), warm: one call to warm up, then 3 to 7 samples (`limits`). A sample is as many calls as make it
+/// 1,000 times the clock's resolution, so that reading the clock costs under 0.1 %; it counts as the time of one call.
+/// A configuration whose fastest of 3 samples is over 1.25 times the incumbent is `rejected_early`.
+template <std::invocable F>
+[[nodiscard]] measurement time(F&& f, const timing_limits& limits = {}) {
+  using clock = std::chrono::steady_clock;
+  f();  // pays for page faults and cold caches, and so says nothing about how long a call takes
+  const auto run = [&f](std::uint64_t calls) {
+    const auto start = clock::now();
+    for (std::uint64_t i = 0; i < calls; ++i) f();
+    return std::chrono::duration<double>(clock::now() - start).count();
+  };
+  return detail::time_blocks(run, limits);
+}
+
+/// The same with something to do before each call that is not to be timed: an operand that the call overwrites is
+/// restored, caches are emptied. The clock is read around each call, which adds its cost (some 20 ns) to what is short.
+template <std::invocable F, std::invocable Before>
+[[nodiscard]] measurement time(F&& f, const timing_limits& limits, Before&& before) {
+  using clock = std::chrono::steady_clock;
+  before();
+  f();
+  const auto run = [&f, &before](std::uint64_t calls) {
+    clock::duration took{};
+    for (std::uint64_t i = 0; i < calls; ++i) {
+      before();
+      const auto start = clock::now();
+      f();
+      took += clock::now() - start;
+    }
+    return std::chrono::duration<double>(took).count();
+  };
+  return detail::time_blocks(run, limits);
 }
 
 }  // namespace tileseek

@@ -39,6 +39,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tileseek/core/format.hpp>
+#include <tileseek/core/hash.hpp>
 #include <tileseek/record/journal.hpp>
 #include <tileseek/version.hpp>
 
@@ -95,12 +96,6 @@ using json = nlohmann::ordered_json;
 [[nodiscard]] inline std::vector<double> seconds_of(const json& j) {
   std::vector<double> out;
   for (const auto& s : j) out.push_back(s.is_null() ? std::numeric_limits<double>::quiet_NaN() : s.get<double>());
-  return out;
-}
-
-[[nodiscard]] inline std::string hexadecimal(std::uint64_t x) {
-  std::string out(16, '0');
-  for (int i = 15; i >= 0; --i, x >>= 4) out[static_cast<std::size_t>(i)] = "0123456789abcdef"[x & 15U];
   return out;
 }
 

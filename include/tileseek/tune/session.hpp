@@ -43,6 +43,43 @@ namespace detail {
   return "unknown";
 #endif
 }
+
+/// What the flags made of the caller, as far as the compiler tells: "optimised, AVX-512, FMA".
+[[nodiscard, gnu::cold]] inline std::string compiled_for() {
+  std::string out =
+#if defined(__OPTIMIZE__)
+      "optimised";
+#else
+      "not optimised";
+#endif
+  for (const char* const has : {
+#if defined(__AVX512F__)
+         ", AVX-512",
+#elif defined(__AVX2__)
+           ", AVX2",
+#elif defined(__AVX__)
+           ", AVX",
+#elif defined(__SSE2__)
+           ", SSE2",
+#elif defined(__ARM_FEATURE_SVE)
+           ", SVE",
+#elif defined(__ARM_NEON)
+           ", NEON",
+#endif
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+             ", FMA",
+#endif
+#if defined(__FAST_MATH__)
+             ", fast math",
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+             ", address sanitizer",
+#endif
+             ""
+       })
+    out += has;
+  return out;
+}
 }  // namespace detail
 
 /// The state of a run. Movable. Not safe to use from several threads at once.
@@ -259,6 +296,9 @@ class session {
     if (!finished_) {
       finished_ = true;
       if (log_ && measured_ > 0) log_->finish(stopped_, elapsed());
+      if (!history_.empty() && !(state_.best < infinite))
+        note(detail::concat({"no configuration was valid; the last one: ", to_string(history_.back().result.outcome),
+                             history_.back().result.note.empty() ? "" : ", ", history_.back().result.note}));
       if (measured_ == 0 && state_.replayed > 0 && turn_trials_ == infinite)  // in turns, others may have measured
         note(detail::concat(
             {"nothing was measured: all ", state_.replayed, " trials are from the log '", log_->name(), "'"}));
@@ -504,6 +544,8 @@ class session {
     head.conditions = named_values(options_.conditions);
     const std::string compiler = "compiler";
     head.conditions.emplace_back(compiler, value(detail::compiler()));
+    const std::string flags = "compiled_for";
+    head.conditions.emplace_back(flags, value(detail::compiled_for()));
     // Closed with the session, so that the file is free for others even if somebody keeps the journal.
     log_ = open_journal(options_.log);
     auto content = log_->open(head);

@@ -24,26 +24,6 @@ namespace tileseek {
 
 namespace detail {
 
-/// The batch a measurer likes best: its batch_size() if it has one, else 1, which serves every search best.
-template <class M>
-[[nodiscard]] std::size_t preferred_batch(const M& m) {
-  if constexpr (requires {
-                  { m.batch_size() } -> std::convertible_to<std::size_t>;
-                })
-    return std::max<std::size_t>(1, static_cast<std::size_t>(m.batch_size()));
-  else
-    return 1;
-}
-
-template <class Config, class M>
-[[nodiscard]] std::vector<measurement> measure_batch(M& measurer, std::span<const Config> batch, const measuring& run) {
-  if constexpr (RunAwareMeasurer<M, Config>) {
-    return measurer.measure(batch, run);
-  } else {
-    return measurer.measure(batch);
-  }
-}
-
 /// @throws std::logic_error  the measurer returned another number of results; one that takes part in the run may stop
 /// early
 [[gnu::cold]] inline void check_size(std::size_t results, std::size_t batch, bool may_stop) {
@@ -159,14 +139,24 @@ template <class Config, class M>
   r.untuned = configurations.front();
   r.untuned_values = searched.named_values_of(configurations.front());
   r.untuned_compared = against(0, "default");
-  for (const auto second : ranking) {
-    if (second == winner || second == 0) continue;
-    r.runner_up = against(second, to_string(contestants[second].configuration));
-    if (r.runner_up->against.says == verdict::cannot_tell)
-      s.note(concat({"the winner and the runner-up can't be told apart in ", r.rounds,
-                     " rounds; take either, or raise .rounds to ", 4 * r.rounds, " to halve the interval"}));
-    break;
+  std::size_t alike = 0;  // of the next two, those that might be as fast
+  double farthest = 1;    // and how far apart the interval lets them be
+  std::size_t seen = 0;
+  for (const auto next : ranking) {
+    if (next == winner || next == 0) continue;
+    auto c = against(next, to_string(contestants[next].configuration));
+    if (c.against.says == verdict::cannot_tell && std::isfinite(c.seconds)) {
+      ++alike;
+      farthest = std::fmax(farthest, std::fmax(c.against.range.high, 1 / c.against.range.low));
+    }
+    if (seen == 0) r.runner_up = std::move(c);
+    if (++seen == 2) break;
   }
+  if (alike > 0)
+    s.note(concat({alike == 2 ? "the best three" : "the winner and another of the best three",
+                   " can't be told apart in ", r.rounds, " rounds: they may differ by up to ",
+                   fixed(100 * (farthest - 1), 1), " %; take any of them, or raise .rounds to ", 4 * r.rounds,
+                   " to halve that, on a machine that does nothing else"}));
   for (std::size_t i = points.size(); i < contestants.size(); ++i) r.rivals.push_back(against(i, contestants[i].name));
 }
 
@@ -176,6 +166,7 @@ template <class Config, class M>
                                  any_strategy strategy) {
   const interrupt_guard guard(choices.catch_interrupt);
   if (choices.batch == 0) choices.batch = preferred_batch(measurer);
+  for (auto& c : conditions_of(measurer)) choices.conditions.push_back(std::move(c));
   const std::size_t batch = choices.batch;
   session<Config> s(of, std::move(strategy), std::move(choices));
   search(s, measurer, batch);
