@@ -153,6 +153,12 @@ TEST_CASE("a family holds what differs in tile sizes and results alone") {
   const ansor_record reordered(
       with_steps(R"(["CHW",2,"local"],["SP",2,0,24,[1,4,2],1],["SP",2,4,7,[7],1],["RE",2,[1,0]],["FSP",3,0,1,2])"));
   CHECK(one.family() == other.family());
+  const auto fused = [](const char* extent) {
+    return ansor_record(
+               with_steps(R"(["SP",2,0,24,[2],1],["FU",3,[0,1]],["SP",3,0,)" + std::string(extent) + ",[4],1]"))
+        .family();
+  };
+  CHECK(fused("128") == fused("64"));
   CHECK(one.family() != reordered.family());
 }
 
@@ -215,6 +221,17 @@ TEST_CASE("older and extended lines are read as well, and written as they were")
   }
 }
 
+TEST_CASE("texts are told as they are meant") {
+  const auto task = [](const std::string& workload) {
+    return ansor_record(R"({"i":[[")" + workload + R"(","t",[1]],[[],[]]],"r":[[1],0],"v":"v0.6"})").task();
+  };
+  for (const std::string text : {R"(\"\/\b\f\n\r\t\\)", R"(a\u0041\u00e9\u20ac\ud83d\ude00z)", "\xc3\xa9", R"(\u0000)"})
+    CHECK(task(text) == json::parse("\"" + text + "\"").get<std::string>());
+  CHECK(task(R"(\ud83dx\ude00)") == "\xef\xbf\xbdx\xef\xbf\xbd");  // halves of a character
+  CHECK(task(R"(\ud83d\ud83d)") == "\xef\xbf\xbd\xef\xbf\xbd");
+  CHECK(task("\xff") == "\xff");
+}
+
 TEST_CASE("what is wrong with a line is said with its place") {
   const std::string good = with_steps(two_loops);
   CHECK(error_of(good) == "no error");
@@ -261,6 +278,15 @@ TEST_CASE("a damaged line ends the reading, with its place and what came before"
   }
 }
 
+TEST_CASE("a torn last line is dropped and noted") {
+  const std::string good = with_steps(two_loops) + "\n";
+  std::istringstream in(good + good.substr(0, 50));
+  tileseek::record_reader<ansor_record> log(in, "log.json");
+  CHECK(log.next().has_value());
+  CHECK_FALSE(log.next().has_value());
+  CHECK(log.report().damaged == 1);
+}
+
 TEST_CASE("or is left out, counted and listed") {
   const std::string good = with_steps(two_loops) + "\n";
   std::istringstream in(good + "nonsense\n" + good + good.substr(0, 50));
@@ -272,8 +298,8 @@ TEST_CASE("or is left out, counted and listed") {
   CHECK(log.report().damaged == 2);
   REQUIRE(log.report().problems.size() == 2);
   CHECK(log.report().problems[0] == "log.json:2: expected a record, which begins with '{', found 'nonsense' at byte 1");
-  CHECK(log.report().problems[1].starts_with("log.json:4: the last line was torn: expected "));
-  CHECK(to_string(log.report()).starts_with("log.json: 2 records, 2 damaged left out:\n  log.json:2: "));
+  CHECK(log.report().problems[1].starts_with("log.json:4: the last line is torn and was dropped: expected "));
+  CHECK(to_string(log.report()).starts_with("log.json: 2 records, 2 damaged left out\n  log.json:2: "));
 }
 
 TEST_CASE("real logs: all records read, failures as another parser counts them, written as they were") {

@@ -102,11 +102,14 @@ class ansor_record {
   /// All split steps, in their order.
   [[nodiscard]] const std::vector<split>& splits() const noexcept { return splits_; }
 
-  /// Records with the same family differ in the values of one space, and in nothing else but their results.
+  /// Records with the same family differ in the values of one space, in what TVM derives from them (the extents of fused
+  /// loops), and in nothing else but their results.
   [[nodiscard]] std::string family() const {
+    auto blank = derived_;
+    for (const auto& n : numbers([](const std::string&) { return false; })) blank.push_back(n.at);
+    std::sort(blank.begin(), blank.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
     detail::text_edits out(input_.of(line_));
-    for (const auto& n : numbers([](const std::string&) { return false; }))
-      out.replace({n.at.begin - input_.begin, n.at.end - input_.begin}, "#");
+    for (const auto& at : blank) out.replace({at.begin - input_.begin, at.end - input_.begin}, "#");
     return out.finish();
   }
 
@@ -209,10 +212,9 @@ class ansor_record {
       const bool tile = is_tile(s.name());
       detail::json_cursor c(line_, s.at);
       c.list("lengths", [&](std::size_t l) {
-        static_cast<void>(c.peek());
-        const std::size_t begin = c.at();
-        static_cast<void>(c.integer("a length"));
-        out.push_back({tile ? s.name() : s.name(l), tile ? l + 1 : 0, s.lengths.size() + 1, {begin, c.at()}});
+        std::int64_t unused = 0;
+        const auto at = integer(c, "a length", unused);
+        out.push_back({tile ? s.name() : s.name(l), tile ? l + 1 : 0, s.lengths.size() + 1, at});
       });
     }
     for (const auto& u : unrolls_) out.push_back({u.name(), 0, 0, u.at});
@@ -299,6 +301,7 @@ class ansor_record {
   void read_input(detail::json_cursor& c) {
     has_state_ = false;  // a second input, as JSON allows, replaces the first
     splits_.clear();
+    derived_.clear();
     unrolls_.clear();
     c.list("the input, [task, state]", [&](std::size_t i) {
       static_cast<void>(c.peek());
@@ -341,6 +344,7 @@ class ansor_record {
       std::string_view kind;
       split s;
       std::int64_t stage = 0;
+      detail::text_range extent;
       bool inner_to_outer = false;
       std::size_t items = 0;
       c.list("a step", [&](std::size_t k) {
@@ -350,7 +354,7 @@ class ansor_record {
         } else if (kind == "\"SP\"" && k <= 5) {
           if (k == 1) s.stage = c.integer("a stage");
           if (k == 2) s.loop = c.integer("a loop");
-          if (k == 3) s.extent = c.integer("an extent");
+          if (k == 3) extent = integer(c, "an extent", s.extent);
           if (k == 4) {
             static_cast<void>(c.peek());
             s.at = c.at();
@@ -372,11 +376,20 @@ class ansor_record {
       if (kind != "\"SP\"") return;
       if (items < 6) c.expected("a split of 6 parts before here");
       s.step = step;
+      const bool of_fused = std::find(fused.begin(), fused.end(), std::pair(s.stage, s.loop)) != fused.end();
+      if (of_fused) derived_.push_back(extent);
       s.movable = s.extent > 1 && s.extent <= largest_extent && inner_to_outer && !s.lengths.empty() &&
-                  s.lengths.size() <= most_lengths && sensible(s) &&
-                  std::find(fused.begin(), fused.end(), std::pair(s.stage, s.loop)) == fused.end();
+                  s.lengths.size() <= most_lengths && sensible(s) && !of_fused;
       splits_.push_back(std::move(s));
     });
+  }
+
+  /// Reads an integer. @return where it is
+  static detail::text_range integer(detail::json_cursor& c, const char* what, std::int64_t& out) {
+    static_cast<void>(c.peek());
+    const std::size_t begin = c.at();
+    out = c.integer(what);
+    return {begin, c.at()};
   }
 
   /// Whether all lengths are positive and their product is not out of all proportion.
@@ -409,6 +422,7 @@ class ansor_record {
   detail::text_range input_, task_, workload_, target_, result_, version_;
   bool has_state_ = false;
   std::vector<split> splits_;
+  std::vector<detail::text_range> derived_;  ///< extents of fused loops
   std::vector<unroll> unrolls_;
 };
 

@@ -155,7 +155,11 @@ inline void write_csv(std::ostream& out, const recording& r) {
     return text;
   };
   const auto names = r.space.names();
-  const auto variation = [](const measurement& m) -> std::string {
+  const auto timed = [](const measurement& m) {
+    return !m.seconds.empty() && (m.outcome == status::ok || m.outcome == status::rejected_early);
+  };
+  const auto variation = [&](const measurement& m) -> std::string {
+    if (!timed(m)) return {};
     if (m.note.starts_with(detail::csv_variation)) return m.note.substr(detail::csv_variation.size());
     if (m.seconds.size() < 2) return {};
     const double middle = detail::average(m.seconds);
@@ -163,21 +167,25 @@ inline void write_csv(std::ostream& out, const recording& r) {
     for (const double s : m.seconds) squares += (s - middle) * (s - middle);
     return shortest(std::sqrt(squares / static_cast<double>(m.seconds.size() - 1)) / middle);
   };
+  /// The word that was read, if it still means the same.
+  const auto word = [&](const measurement& m) -> std::string {
+    if (timed(m)) return std::string(to_string(m.outcome));
+    if (!m.note.empty() && m.note.find_first_of(", \r\n") == std::string::npos &&
+        detail::csv_outcome(m.note) == m.outcome)
+      return m.note;
+    return m.outcome == status::ok || m.outcome == status::rejected_early  // without a time
+               ? "run_failed"
+               : std::string(to_string(m.outcome));
+  };
   bool varied = false;
   for (const auto& [c, m] : r.trials) varied = varied || !variation(m).empty();
   for (const auto& n : names) out << cell(n) << ',';
   out << "status,time_ms" << (varied ? ",cv\n" : "\n");
   for (const auto& [c, m] : r.trials) {
     for (const auto& n : names) out << cell(to_string(c[n])) << ',';
-    const bool timed = m.valid() || (m.outcome == status::rejected_early && !m.seconds.empty());
-    const bool own_word = !timed && !m.note.empty() && m.note != "ok" && detail::csv_outcome(m.note) == m.outcome &&
-                          m.note.find_first_of(", \r\n") == std::string::npos;
-    out << (own_word                           ? m.note
-            : timed || m.outcome != status::ok ? std::string(to_string(m.outcome))
-                                               : "run_failed")
-        << ',';
-    if (timed) out << shortest(detail::milliseconds(median(m.seconds)));
-    if (varied) out << ',' << (timed ? variation(m) : std::string());
+    out << word(m) << ',';
+    if (timed(m)) out << shortest(detail::milliseconds(median(m.seconds)));
+    if (varied) out << ',' << variation(m);
     out << '\n';
   }
 }

@@ -14,8 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <tileseek/core/format.hpp>
 
 namespace tileseek::detail {
@@ -127,14 +125,30 @@ class json_cursor {
   /// A text as it is meant.
   [[nodiscard]] std::string text(std::string_view what) {
     const text_range quoted = string(what);
-    const auto inner = text_.substr(quoted.begin + 1, quoted.end - quoted.begin - 2);
-    if (inner.find('\\') == std::string_view::npos) return std::string(inner);
-    try {
-      return nlohmann::json::parse(quoted.of(text_)).get<std::string>();
-    } catch (const nlohmann::json::exception&) {
-      at_ = quoted.begin;
-      expected("a text in UTF-8");
+    std::string out;
+    for (std::size_t i = quoted.begin + 1; i + 1 < quoted.end; ++i) {
+      if (text_[i] != '\\') {
+        out += text_[i];
+        continue;
+      }
+      constexpr std::string_view from = "\"\\/bfnrt";
+      constexpr std::string_view to = "\"\\/\b\f\n\r\t";
+      if (text_[++i] != 'u') {
+        out += to[from.find(text_[i])];
+        continue;
+      }
+      std::uint32_t code = hexadecimal(i + 1);
+      i += 4;
+      if (code >= 0xd800 && code < 0xdc00 && text_.substr(i + 1, 2) == "\\u") {  // the first half of a pair
+        const std::uint32_t second = hexadecimal(i + 3);
+        if (second >= 0xdc00 && second < 0xe000) {
+          code = 0x10000U + ((code - 0xd800U) << 10U) + (second - 0xdc00U);
+          i += 6;
+        }
+      }
+      append_utf8(out, code >= 0xd800 && code < 0xe000 ? 0xfffdU : code);  // half a pair is no character
     }
+    return out;
   }
 
   [[nodiscard]] std::int64_t integer(std::string_view what) {
@@ -179,6 +193,30 @@ class json_cursor {
     for (const char c : raw)
       out += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? '?' : c;
     return out;
+  }
+
+  /// @pre four hexadecimal digits are there
+  [[nodiscard]] std::uint32_t hexadecimal(std::size_t at) const {
+    std::uint32_t out = 0;
+    static_cast<void>(std::from_chars(text_.data() + at, text_.data() + at + 4, out, 16));
+    return out;
+  }
+
+  static void append_utf8(std::string& out, std::uint32_t code) {
+    const auto byte = [&out](std::uint32_t b) { out += static_cast<char>(static_cast<unsigned char>(b)); };
+    if (code < 0x80U) return byte(code);
+    if (code < 0x800U) {
+      byte(0xc0U | code >> 6U);
+    } else {
+      if (code < 0x10000U) {
+        byte(0xe0U | code >> 12U);
+      } else {
+        byte(0xf0U | code >> 18U);
+        byte(0x80U | (code >> 12U & 0x3fU));
+      }
+      byte(0x80U | (code >> 6U & 0x3fU));
+    }
+    byte(0x80U | (code & 0x3fU));
   }
 
   void word() {
