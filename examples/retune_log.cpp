@@ -1,10 +1,11 @@
 // Goes on where Ansor stopped: takes the best record of each task in its log, and searches the tile sizes around it.
 //
 //   retune_log conv2d.json --propose 16 > next.json        records for TVM to measure
-//   retune_log conv2d.json --trials 64 --worker python3 examples/tvm_worker.py > measured.json
+//   retune_log conv2d.json --trials 64 --worker python3 my_worker.py > measured.json
 //   retune_log conv2d.json --replay --known 10             in a log that holds the answers: how soon the best is found
 //
-// Records that differ from the best one in tile sizes alone are told to the strategy. New ones are the best record's line
+// A worker is a program that speaks the protocol of docs/command.md; each request has a member "record", the line to
+// build and time. Records that differ from the best one in tile sizes alone are told to the strategy. New ones are the best record's line
 // with other tile sizes, and a result: of the worker, or "unknown error", which TVM passes over.
 
 #include <algorithm>
@@ -12,11 +13,14 @@
 #include <cstdint>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -156,14 +160,16 @@ int main(int argc, char** argv) {
   app.add_option("--option", c.options, "key=value of the strategy; may be repeated")->allow_extra_args(false);
   app.add_option("--unroll", c.unroll, "values of the unroll pragma to try; without, it stays as it is");
   app.add_option("--propose", c.propose, "writes so many records a task, not measured");
-  app.add_option("--worker", c.worker, "a program and its arguments that measures records")->expected(1, -1);
   app.add_flag("--replay", c.replay, "answers from the log itself");
   app.add_option("--known", c.known, "with --replay: records of a family known from the start")->capture_default_str();
   app.add_option("--trials", c.trials, "measurements a task")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--seed", c.seed, "of all random choices")->capture_default_str();
   app.add_flag("--skip-damaged", c.skip_damaged, "leave damaged lines out, and say so");
+  app.footer("--worker PROGRAM ARGUMENT...   at the end: a program that measures records");
   try {
-    app.parse(argc, argv);
+    const auto worker = std::find(argv, argv + argc, std::string_view("--worker"));
+    app.parse(static_cast<int>(worker - argv), argv);
+    if (worker != argv + argc) c.worker.assign(worker + 1, argv + argc);
     if ((c.propose > 0 ? 1 : 0) + (c.worker.empty() ? 0 : 1) + (c.replay ? 1 : 0) != 1)
       throw std::invalid_argument("give one of --propose, --worker and --replay");
     (void)tileseek::make_strategy(c.strategy, c.options);

@@ -156,6 +156,7 @@ TEST_CASE("what is no winner is refused") {
   CHECK_THROWS_AS(static_cast<void>(w.keep(winner{})), std::invalid_argument);
   CHECK(error_of("") == "w.json:1: expected JSON; damaged here");
   CHECK(error_of("{\"winners\": 1,\n\"of\": [}") == "w.json:2: expected JSON; damaged here");
+  CHECK(error_of("[1e999]").starts_with("w.json: "));
   CHECK(error_of("{}") == "w.json:1: expected winners of version 1, {\"winners\": 1, \"of\": [...]}");
   CHECK(error_of("{\"winners\": 1, \"of\": [{\"task\": 3}]}")
             .starts_with("w.json: winner 1: expected a winner with task"));

@@ -150,6 +150,8 @@ class winners {
       const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(e.byte, text.size()));
       detail::fail<std::runtime_error>(
           {name, ":", 1 + std::count(text.begin(), end, '\n'), ": expected JSON; damaged here"});
+    } catch (const json::exception& e) {  // a number that no double holds
+      detail::fail<std::runtime_error>({name, ": ", e.what()});
     }
     return out;
   }
