@@ -1,13 +1,14 @@
 #!/bin/sh
 # Installs what is missing of a list of needs, with apt-get. Does nothing, and asks no registry, when all is there.
 #   sh .ci/install_missing.sh NEED:PACKAGE...
-# NEED is a program (g++), a pkg-config file (eigen3.pc) or a header (doctest/doctest.h); PACKAGE brings it on Debian.
+# NEED is a program (g++), a pkg-config file (eigen3.pc), a header (doctest/doctest.h) or a file (/etc/x); PACKAGE brings it on Debian.
 set -eu
 
 there() {
   case $1 in
   *.pc) command -v pkg-config >/dev/null && pkg-config --exists "${1%.pc}" ;;
   *.h | *.hpp) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ;;
+  /*) [ -e "$1" ] ;;
   *) command -v "$1" >/dev/null ;;
   esac
 }

@@ -1,13 +1,14 @@
 // Tunes the bundled kernels and compares them with OpenBLAS (matmul) and oneDNN (conv2d): one thread, a few trials a
 // shape, then interleaved rounds with the library in the same run. See docs/kernels.md.
-#include <libraries.hpp>
 #include <tileseek/kernels/shapes.hpp>
 #include <tileseek/search/registry.hpp>
 #include <tileseek/tileseek.hpp>
+#include "../examples/libraries.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -47,7 +48,8 @@ struct row {
 double gflops(const row& r, double seconds) { return r.flop / seconds * 1e-9; }
 
 template <class Space, class Problem>
-row compare(const arguments& a, row r, const Space& space, Problem& problem, const tileseek::rival& library) {
+row compare(const arguments& a, const std::string& set, const std::string& name, const Space& space, Problem& problem,
+            const tileseek::rival& library) {
   const auto found = tileseek::tune(space, problem,
                                     {.trials = a.trials,
                                      .seed = a.seed,
@@ -56,7 +58,10 @@ row compare(const arguments& a, row r, const Space& space, Problem& problem, con
                                      .rivals = {library},
                                      .progress = tileseek::verbosity::quiet},
                                     tileseek::make_strategy(a.strategy));
-  if (!found.best) throw std::runtime_error(r.name + ": no configuration was valid");
+  if (!found.best) throw std::runtime_error(name + ": no configuration was valid");
+  row r;
+  r.set = set;
+  r.name = name;
   r.flop = problem.shape().flop();
   r.implementation = library.name;
   r.library = found.rivals.front().seconds;
@@ -64,26 +69,25 @@ row compare(const arguments& a, row r, const Space& space, Problem& problem, con
   r.tuned = found.median_seconds;
   r.untuned = found.untuned_compared ? found.untuned_compared->seconds : r.tuned;  // none: the default won
   r.best = tileseek::to_string(found.best_values);
-  for (const auto& note : found.notes) std::cerr << r.name << ": " << note << '\n';
   return r;
 }
 
-row compare_matmul(const arguments& a, row r, const matmul_shape& shape) {
+row compare_matmul(const arguments& a, const std::string& set, const std::string& name, const matmul_shape& shape) {
   matmul_problem problem(shape, a.seed);
   const openblas_matmul library(1);
   const auto measure = [&](const tileseek::timing_limits& limits) {
     return problem.check_and_time([&](float* c) { library(shape, problem.a().data(), problem.b().data(), c); }, limits);
   };
-  return compare(a, std::move(r), matmul_space(shape), problem, {library.name(), measure});
+  return compare(a, set, name, matmul_space(shape), problem, {library.name(), measure});
 }
 
-row compare_conv2d(const arguments& a, row r, const conv2d_shape& shape) {
+row compare_conv2d(const arguments& a, const std::string& set, const std::string& name, const conv2d_shape& shape) {
   conv2d_problem problem(shape, a.seed);
   onednn_conv2d library(shape, problem.weights().data());
   const auto measure = [&](const tileseek::timing_limits& limits) {
     return problem.check_and_time([&](float* output) { library(problem.input().data(), output); }, limits);
   };
-  return compare(a, std::move(r), conv2d_space(shape), problem, {library.name(), measure});
+  return compare(a, set, name, conv2d_space(shape), problem, {library.name(), measure});
 }
 
 void print(const row& r) {
@@ -140,12 +144,11 @@ void run(const arguments& a) {
     products.push_back({name, {.m = size, .n = size, .k = size}});
   }
   for (const auto& p : products)
-    if (const std::string name(p.name); wanted("matmul", name))
-      add(compare_matmul(a, {.set = "matmul", .name = name}, p.shape));
+    if (const std::string name(p.name); wanted("matmul", name)) add(compare_matmul(a, "matmul", name, p.shape));
   for (const auto& network : conv2d_networks)
     for (const auto& layer : network.layers)
       if (const std::string set(network.name), name(layer.name); wanted(set, name))
-        add(compare_conv2d(a, {.set = set, .name = name}, layer.shape));
+        add(compare_conv2d(a, set, name, layer.shape));
   if (a.json) {
     auto all = nlohmann::ordered_json::array();
     for (const auto& r : rows) all.push_back(to_json(r));

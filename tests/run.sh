@@ -29,7 +29,8 @@ case $CXX in
 esac
 sh .ci/install_missing.sh "${CXX%% *}:$compiler" g++:g++ meson:meson ninja:ninja-build pkg-config:pkg-config \
   cmake:cmake eigen3.pc:libeigen3-dev nlohmann_json.pc:nlohmann-json3-dev doctest/doctest.h:doctest-dev \
-  CLI11.pc:libcli11-dev benchmark.pc:libbenchmark-dev openblas.pc:libopenblas-dev liblzma.pc:liblzma-dev
+  CLI11.pc:libcli11-dev benchmark.pc:libbenchmark-dev openblas.pc:libopenblas-dev liblzma.pc:liblzma-dev \
+  CL/cl.h:opencl-c-headers OpenCL.pc:ocl-icd-opencl-dev /etc/OpenCL/vendors/pocl.icd:pocl-opencl-icd
 
 set -- -Dtests=enabled -Dexamples=enabled -Dbench=enabled -Djson=enabled "$@"
 if [ -n "$sanitize" ]; then

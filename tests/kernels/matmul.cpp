@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <tileseek/kernels/matmul.hpp>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -30,9 +31,11 @@ struct problem {
 
   explicit problem(matmul_shape s)
       : shape(s),
-        a(numbers(static_cast<std::size_t>(s.m) * static_cast<std::size_t>(s.k), 1)),
-        b(numbers(static_cast<std::size_t>(s.k) * static_cast<std::size_t>(s.n), 2)),
-        reference(static_cast<std::size_t>(s.m) * static_cast<std::size_t>(s.n)) {
+        a(numbers(static_cast<std::size_t>(s.batch) * static_cast<std::size_t>(s.m) * static_cast<std::size_t>(s.k),
+                  1)),
+        b(numbers(static_cast<std::size_t>(s.batch) * static_cast<std::size_t>(s.k) * static_cast<std::size_t>(s.n),
+                  2)),
+        reference(static_cast<std::size_t>(s.batch) * static_cast<std::size_t>(s.m) * static_cast<std::size_t>(s.n)) {
     matmul_reference(shape, a.data(), b.data(), reference.data());
   }
 
@@ -142,6 +145,19 @@ TEST_CASE("matmul: every blocking is right on every shape") {
   }
 }
 
+TEST_CASE("matmul: batches and any number of threads are right") {
+  for (const matmul_shape shape : {matmul_shape{17, 33, 9, 1}, {33, 17, 9, 2}, {5, 70, 30, 3}, {2, 3, 4, 7}}) {
+    const problem p(shape);
+    for (const int threads : {1, 2, 3, 5}) {
+      CAPTURE(threads);
+      matmul product(shape, threads);
+      CHECK(product.threads() == threads);
+      for (const matmul_order order : orders)
+        for (const bool pack_a : {false, true}) p.check(product, {{1, 2, 3}, {1, 1, 2}, {1, 4, 2}, order, pack_a});
+    }
+  }
+}
+
 TEST_CASE("matmul: an invalid blocking is refused with the field, its value and a remedy") {
   CHECK(complaint({}).empty());
   CHECK(contains(complaint({.m = {1, 1, 7}}), "blocking.m[2] is 7, pass"));
@@ -156,6 +172,9 @@ TEST_CASE("matmul: an invalid blocking is refused with the field, its value and 
   CHECK(contains(complaint({.order = static_cast<matmul_order>(9)}), "blocking.order is 9"));
   CHECK_THROWS_WITH_AS(matmul({.m = 1, .n = 0, .k = 1}), "matmul: shape.n is 0, pass at least 1",
                        std::invalid_argument);
+
+  CHECK_THROWS_WITH_AS(matmul({.batch = -2}), "matmul: shape.batch is -2, pass at least 1", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(matmul({}, 0), "matmul: threads is 0, pass at least 1", std::invalid_argument);
 
   // Refused before C is touched.
   float a = 2, b = 3, c = 5;
@@ -189,6 +208,7 @@ TEST_CASE("matmul: sizes of panels and blocks") {
   CHECK(b_panel_bytes(by.n, by.k) == 4 * 2 * vector_lanes * 128);
   CHECK(b_block_bytes(by.n, by.k) == 4 * 10 * vector_lanes * 128);
   CHECK(matmul_shape{3, 4, 5}.flop() == 120.0);
+  CHECK(matmul_shape{3, 4, 5, 6}.flop() == 720.0);
   CHECK(matmul_shape{100000, 100000, 100000}.flop() == 2e15);
 }
 
@@ -222,6 +242,10 @@ TEST_CASE("matmul_reference: a product worked by hand") {
   std::vector<double> c(4, -1.0);
   matmul_reference({.m = 2, .n = 2, .k = 3}, a.data(), b.data(), c.data());
   CHECK(c == std::vector<double>{58, 64, 139, 154});
+  // The same numbers as three products of 1 x 2 and 2 x 1.
+  c.resize(3);
+  matmul_reference({.m = 1, .n = 1, .k = 2, .batch = 3}, a.data(), b.data(), c.data());
+  CHECK(c == std::vector<double>{23, 67, 127});
 }
 
 TEST_CASE("matmul_matches: refuses NaN, infinity, a wrong element and a missing product") {
@@ -247,6 +271,20 @@ TEST_CASE("matmul_matches: refuses NaN, infinity, a wrong element and a missing 
   }
   c[3] = std::numeric_limits<float>::quiet_NaN();
   CHECK(std::isinf(matmul_error(p.shape, p.a.data(), p.b.data(), c.data(), p.reference.data())));
+}
+
+TEST_CASE("matmul_matches: refuses a wrong element of any product of a batch") {
+  const problem p({.m = 2, .n = 3, .k = 40, .batch = 3});
+  std::vector<float> c(p.reference.size());
+  matmul product(p.shape);
+  product({}, p.a.data(), p.b.data(), c.data());
+  const auto matches = [&] { return matmul_matches(p.shape, p.a.data(), p.b.data(), c.data(), p.reference.data()); };
+  CHECK(matches());
+  for (float& x : c) {
+    const float was = std::exchange(x, x + 0.1f);
+    CHECK(!matches());
+    x = was;
+  }
 }
 
 TEST_CASE("matmul_error: zeros are exact, and anything else is wrong there") {

@@ -127,10 +127,9 @@ static void scale(const float* x, float* y, int n) {
   CHECK(r[0].valid());
   CHECK(r[1].outcome == status::build_failed);
   CHECK(r[1].note.find("static assertion") != std::string::npos);
-  CHECK_THROWS_WITH_AS(
-      static_cast<void>(compiled(space, of(source, "scale<{BLCOK}>"))),
-      "compiled: the function names {BLCOK}, which the space lacks; a tile axis m is {m_0}, {m_1}, ...",
-      std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(compiled(space, of(source, "scale<{BLCOK}>"))),
+                       "the function names {BLCOK}, which the space lacks; a tile axis m is {m_0}, {m_1}, ...",
+                       std::invalid_argument);
   CHECK_THROWS_AS(static_cast<void>(compiled(space, of(source, "scale<{BLOCK>"))), std::invalid_argument);
 }
 

@@ -529,13 +529,22 @@ class conv2d {
       const index vectors = (oc.size() + vector_lanes - 1) / vector_lanes, wide = vectors * vector_lanes;
       const index places = g.places();
       const float* a = w.begin + (y - block_y.begin) * w.row + (x.begin - block_x.begin) * w.pixel;
+      detail::stretches sum = w.stretches;
       const float* b = self.weights_.data() + (group * g.vectors() * vector_lanes + oc.begin) * places * g.in +
                        ic.begin * places * wide;
       const auto pixels = static_cast<int>(x.size()), across = static_cast<int>(vectors);
       const auto kernel = g.depthwise ? detail::find_depthwise_kernel(pixels, across)
                                       : detail::find_micro_kernel(false, pixels, across, 2);
       if (g.depthwise) a += oc.begin - w.channel;
-      detail::write_tile([&](float* to, index row, bool add) { kernel(w.stretches, a, w.pixel, b, to, row, add); },
+      if (g.padding_h > 0) {  // kernel rows that see padding only add nothing: a tenth of the work on 7 x 7 pixels
+        const index top = y * g.stride_h - g.padding_h, step = g.dilation_h;
+        const index first = top < 0 ? std::min((-top + step - 1) / step, g.kernel_h) : 0;
+        const index last = std::clamp((g.height - top + step - 1) / step, first, g.kernel_h);
+        const index columns = sum.count / g.kernel_h;
+        sum = {sum.at + first * columns, (last - first) * columns, sum.depth};
+        b += first * g.kernel_w * (g.depthwise ? 1 : ic.size()) * wide;
+      }
+      detail::write_tile([&](float* to, index row, bool add) { kernel(sum, a, w.pixel, b, to, row, add); },
                          output + (y * g.out_width + x.begin) * g.out_channels + group * g.out + oc.begin,
                          g.out_channels, x.size(), oc.size(), ic.begin > 0);
     }

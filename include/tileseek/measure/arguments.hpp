@@ -355,6 +355,8 @@ inline void evict(const void* data, std::size_t bytes) {
 /// The arguments of a kernel in memory, and the truth about its results. One object per thread.
 class arguments {
  public:
+  static constexpr std::size_t margin = 4096;  ///< bytes before and behind each buffer that no kernel may write to
+
   /// @param truth  what the results are compared with
   /// @param seed   of the random inputs
   /// @throws std::invalid_argument  the reference has other parameters
@@ -460,7 +462,6 @@ class arguments {
 
  private:
   static constexpr std::size_t page = 4096;
-  static constexpr std::size_t margin = page;  ///< bytes before and behind each buffer
   static constexpr int guard = 0x5a;
 
   [[nodiscard]] std::string first_mistake() const {

@@ -48,6 +48,7 @@
 #include <tileseek/core/value.hpp>
 #include <tileseek/measure/arguments.hpp>
 #include <tileseek/measure/detail/process.hpp>
+#include <tileseek/measure/detail/source_text.hpp>
 #include <tileseek/measure/isolated.hpp>
 #include <tileseek/measure/measurer.hpp>
 #include <tileseek/measure/pipeline.hpp>
@@ -74,50 +75,6 @@ struct compilation {
 
 namespace detail {
 
-/// A configuration as text for a compiler: names and values, tiles level by level.
-[[nodiscard, gnu::cold]] inline std::vector<std::pair<std::string, std::string>> source_values(const named_values& c) {
-  std::vector<std::pair<std::string, std::string>> out;
-  for (const auto& [name, v] : c) {
-    if (const auto* factors = std::get_if<std::vector<std::int64_t>>(&v.get())) {
-      for (std::size_t i = 0; i < factors->size(); ++i)
-        out.emplace_back(concat({name, "_", i}), std::to_string((*factors)[i]));
-    } else if (const auto* truth = std::get_if<bool>(&v.get())) {
-      out.emplace_back(name, *truth ? "1" : "0");
-    } else {
-      std::string text = to_string(v);
-      if (std::holds_alternative<double>(v.get()) && text.find_first_of(".en") == std::string::npos) text += ".0";
-      out.emplace_back(name, std::move(text));
-    }
-  }
-  return out;
-}
-
-/// Replaces each {NAME} by its value and takes it from the list.
-/// @throws std::invalid_argument  there is no such name, or no closing brace
-[[nodiscard, gnu::cold]] inline std::string fill_in(std::string_view text,
-                                                    std::vector<std::pair<std::string, std::string>>& values) {
-  std::string out;
-  std::vector<std::string> used;
-  for (;;) {
-    const auto open = text.find('{');
-    out += text.substr(0, open);
-    if (open == std::string_view::npos) break;
-    const auto close = text.find('}', open);
-    if (close == std::string_view::npos)
-      fail<std::invalid_argument>({"compiled: function '", text, "' has a '{' without a '}'"});
-    const std::string name(text.substr(open + 1, close - open - 1));
-    const auto found = std::find_if(values.begin(), values.end(), [&name](const auto& v) { return v.first == name; });
-    if (found == values.end())
-      fail<std::invalid_argument>(
-          {"compiled: the function names {", name, "}, which the space lacks; a tile axis m is {m_0}, {m_1}, ..."});
-    out += found->second;
-    used.push_back(name);
-    text.remove_prefix(close + 1);
-  }
-  std::erase_if(values, [&used](const auto& v) { return std::find(used.begin(), used.end(), v.first) != used.end(); });
-  return out;
-}
-
 /// The files that a rule of make depends on.
 [[nodiscard, gnu::cold]] inline std::vector<std::string> dependencies_of(std::string_view rule) {
   std::vector<std::string> out;
@@ -136,42 +93,6 @@ namespace detail {
   if (!name.empty()) out.push_back(std::move(name));
   return out;
 }
-
-[[nodiscard]] inline std::optional<std::string> content_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-/// A folder that goes with the object, if it made it.
-class object_folder {
- public:
-  /// @throws std::runtime_error  it can't be made
-  explicit object_folder(std::string name) : name_(std::move(name)) {
-    std::error_code why;
-    if (name_.empty()) {
-      name_ = (std::filesystem::temp_directory_path(why) / "tileseek-XXXXXX").string();
-      if (why || ::mkdtemp(name_.data()) == nullptr)
-        fail<std::runtime_error>({"compiled: no folder '", name_, "' for objects: ",
-                                  (why ? why : std::error_code(errno, std::generic_category())).message()});
-      own_ = true;
-    } else if (std::filesystem::create_directories(name_, why); why) {
-      fail<std::runtime_error>({"compiled: no folder '", name_, "' for objects: ", why.message()});
-    }
-    name_ = std::filesystem::absolute(name_, why).string();
-  }
-  object_folder(const object_folder&) = delete;
-  object_folder& operator=(const object_folder&) = delete;
-  ~object_folder() {
-    std::error_code ignored;
-    if (own_) std::filesystem::remove_all(name_, ignored);
-  }
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
-
- private:
-  std::string name_;
-  bool own_ = false;
-};
 
 /// All that does not depend on the type of the configuration. build() may be called from several threads at once.
 class kernel_source {
@@ -265,7 +186,6 @@ class kernel_source {
 
  private:
   static constexpr const char* entry_name = "tileseek_kernel";
-  static constexpr std::size_t longest_message = 2000;  ///< bytes of a compiler's complaints: the first errors
 
   [[nodiscard]] std::vector<std::string> command(std::initializer_list<std::string> rest) const {
     std::vector<std::string> out{how_.compiler};

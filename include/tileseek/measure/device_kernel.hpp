@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,10 +21,17 @@
 
 namespace tileseek {
 
+/// Numbers in up to three directions; those left out are 1.
+struct extent3 {
+  std::size_t x = 1, y = 1, z = 1;
+  [[nodiscard]] constexpr std::size_t product() const noexcept { return x * y * z; }
+  [[nodiscard]] constexpr std::array<std::size_t, 3> array() const noexcept { return {x, y, z}; }
+};
+
 /// How many threads run a kernel, in blocks (OpenCL: work-groups of work-items), and the dynamic shared memory of each.
 struct launch {
-  std::array<std::size_t, 3> blocks{1, 1, 1};
-  std::array<std::size_t, 3> threads{1, 1, 1};  ///< of a block
+  extent3 blocks;
+  extent3 threads;               ///< of a block
   std::size_t shared_bytes = 0;  ///< of a block, beyond what the kernel declares. OpenCL has none: it must be 0 there
 };
 
@@ -45,6 +51,7 @@ struct device_kernel {
   std::size_t device = 0;             ///< which one, in the order in which the system lists them
   caches state = caches::flushed;     ///< a GPU kernel in a program rarely finds its data in the caches
   std::uint64_t seed = 0;             ///< of the random inputs
+  double compile_seconds = 30;        ///< for one configuration, as MetaSchedule's builder has it
   std::size_t jobs = 0;               ///< compilers at once; 0: as many as there are cores
   isolation limits{};                 ///< of the process that runs the kernels
 };

@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 using tileseek::detail::child_program;
 using tileseek::detail::describe_end;
@@ -108,4 +111,26 @@ TEST_CASE("limits on memory hold") {
   program.start(hog, {.memory = 100'000'000});
   while (program.read(got, from_now(60)) == fate::ready) continue;
   CHECK(got != "300000000\n");
+}
+
+TEST_CASE("a question that another process answers") {
+  using tileseek::detail::in_child;
+  int here = 0;
+  const auto answer = [&here]() -> std::string {
+    ++here;
+    return std::string(100'000, 'x') + std::to_string(here);
+  };
+  CHECK(in_child(answer, 60) == std::string(100'000, 'x') + "1");
+  CHECK(here == 0);
+  CHECK(in_child([] { return std::string(); }, 60).empty());
+  CHECK_THROWS_WITH_AS(static_cast<void>(in_child([]() -> std::string { throw std::runtime_error("no device"); }, 60)),
+                       "no device", std::runtime_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(in_child([]() -> std::string { std::abort(); }, 60)),
+                       "a process that was asked killed by SIGABRT", std::runtime_error);
+  CHECK_THROWS_AS(static_cast<void>(in_child(
+                      []() -> std::string {
+                        for (;;) pause();
+                      },
+                      0.1)),
+                  std::runtime_error);
 }

@@ -215,7 +215,8 @@ inline micro_kernel find_micro_kernel(bool packed, int rows, int vectors, int un
 // `sum.count` places takes a row of B.
 template <int Pixels, int Vectors>
 void compute_depthwise(const stretches& sum, const float* a, index a_row, const float* b, float* c, index c_row, bool) {
-  vec acc[Pixels * Vectors] = {};
+  constexpr std::size_t tile = Pixels * Vectors;
+  vec acc[tile] = {};
   for (index i = 0; i < sum.count; ++i, b += Vectors * vector_lanes) {
     const float* from = a + sum.at[i];
 #pragma GCC unroll 8

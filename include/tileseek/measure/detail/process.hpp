@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -377,6 +379,47 @@ struct finished_program {
   out.late = fate == child_program::fate::late;
   out.how = program.end();
   return out;
+}
+
+/// What `make` returns in a child process: for questions that must not touch a device in this one.
+/// @throws std::runtime_error  what `make` threw, or that there was no answer in time
+[[nodiscard, gnu::cold]] inline std::string in_child(const std::function<std::string()>& make, double seconds) {
+  constexpr char good = '+';
+  constexpr char bad = '-';
+  pipe_ends answer;
+  child_process child;
+  const int why = child.start([&]() noexcept {
+    forget_signal_handlers();
+    std::string text;
+    try {
+      text = good + make();
+    } catch (const std::exception& e) {
+      text = bad + std::string(e.what());
+    }
+    for (std::string_view left = text; !left.empty();) {
+      const ssize_t sent = ::write(answer.write.get(), left.data(), left.size());
+      if (sent < 0 && errno != EINTR) ::_exit(1);
+      if (sent > 0) left.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    ::_exit(0);
+  });
+  if (why != 0) fail<std::runtime_error>({"no process: ", std::generic_category().message(why)});
+  answer.write.close();
+  std::string out;
+  const auto until = from_now(seconds);
+  while (child.await(answer.read.get(), POLLIN, until) == child_process::fate::ready) {
+    std::array<char, 4096> buffer;
+    const ssize_t got = ::read(answer.read.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    out.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  const bool itself = child.about_to_die();
+  const auto how = child.end();
+  if (!out.empty() && out.front() == bad) throw std::runtime_error(out.substr(1));
+  if (out.empty() || !itself || !how || !WIFEXITED(*how) || WEXITSTATUS(*how) != 0)
+    fail<std::runtime_error>({"a process that was asked ", itself ? describe_end(how) : std::string("did not answer")});
+  return out.substr(1);
 }
 
 }  // namespace tileseek::detail
