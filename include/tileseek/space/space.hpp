@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -661,6 +662,30 @@ class space : public detail::space_core {
       const std::string reads = detail::concat({"rule '", why, "'"});
       rules_.push_back(bind(std::move(why), std::move(holds), reader(members, reads)...));
     }
+    compiled_.reset();
+    return *this;
+  }
+
+  /// A rule over parameters whose names only the run knows, as one from a file: `holds` is called with a span of their
+  /// values, in the order of the names.
+  /// @throws std::invalid_argument  a name that is no parameter
+  template <std::predicate<std::span<const value>> F>
+  requires named space& where_named(std::string why, const std::vector<std::string>& names, F holds) {
+    const std::string reads = detail::concat({"rule '", why, "'"});
+    std::vector<detail::named_reader> readers;
+    std::vector<rule_term> terms;
+    for (const auto& name : names) {
+      readers.push_back(reader(name, reads));
+      readers.back().note(terms);
+    }
+    lattice_rule rule = of_terms(std::move(why), std::move(terms));
+    rule.holds = [holds = std::move(holds), readers = std::move(readers)](const int* p) {
+      std::vector<value> arguments;
+      arguments.reserve(readers.size());
+      for (const auto& r : readers) arguments.push_back(r(p));
+      return static_cast<bool>(holds(std::span<const value>(arguments)));
+    };
+    rules_.push_back(std::move(rule));
     compiled_.reset();
     return *this;
   }
