@@ -114,7 +114,7 @@ template <class Address>
   const int bytes = bytes_of(p.type), pitch = bm + t.row_padding;
   const double blocks = 1.0 * ceil_div(p.rows, bm) * ceil_div(p.columns, bn) * p.count;
   const double tiles = ceil_div(p.depth, bk);
-  const int resident = resident_blocks(on, threads, registers_of(tm, tn, threads, bm, bn, bk),
+  const int resident = resident_blocks(on, threads, registers_of(p, tm, tn, threads, bm, bn, bk),
                                        shared_bytes(p.type, bm, bn, bk, t.row_padding, t.buffers));
   analysis out;
   out.wave_efficiency = blocks / on.count / std::ceil(blocks / on.count);

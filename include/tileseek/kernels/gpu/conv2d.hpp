@@ -33,6 +33,7 @@ namespace detail {
                       s.padding_w == 0;
     p = {out, s.batch * pixels, depth, s.groups, type, depth, flat ? pixels : 1, pixels};
   }
+  p.per_fetch = 3;  // by what ptxas reports: rows and columns of the pixel are kept from tile to tile
   check("conv2d", p,
         {{"the input", static_cast<double>(s.input_size())},
          {"the weights", static_cast<double>(s.weights_size())},

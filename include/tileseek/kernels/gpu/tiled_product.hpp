@@ -98,9 +98,10 @@ struct product {
   int depth = 1;
   int count = 1;  ///< of such products: a batch, or groups
   element type = element::fp32;
-  int run_a = 1;  ///< elements of A that lie together along k come in multiples of this
-  int run_b = 1;  ///< and those of B along columns
-  int run_c = 1;  ///< and those of C along columns
+  int run_a = 1;      ///< elements of A that lie together along k come in multiples of this
+  int run_b = 1;      ///< and those of B along columns
+  int run_c = 1;      ///< and those of C along columns
+  int per_fetch = 1;  ///< registers that an element takes on its way: 1, more where it has to be looked up
 };
 
 /// @param tensors  what each is of and the elements in it
@@ -136,10 +137,10 @@ inline void check(std::string_view who, const product& p,
 /// registers can't be foreseen.
 inline constexpr int most_fetched = 32;
 
-/// Registers of a thread, estimated: its part of C, a column of A and a row of B of it, and for each element that it
-/// fetches itself or its address; 30 more for what else there is.
-[[nodiscard]] constexpr int registers_of(int tm, int tn, int threads, int bm, int bn, int bk) {
-  return tm * tn + tm + tn + ceil_div(bm * bk, threads) + ceil_div(bn * bk, threads) + 30;
+/// Registers of a thread, estimated: its part of C, a column of A and a row of B of it, and what it fetches or the
+/// addresses of that; 30 more for what else there is.
+[[nodiscard]] constexpr int registers_of(const product& p, int tm, int tn, int threads, int bm, int bn, int bk) {
+  return tm * tn + tm + tn + p.per_fetch * (ceil_div(bm * bk, threads) + ceil_div(bn * bk, threads)) + 30;
 }
 
 /// What the device's compiler can't be asked to compile: multiply-adds in the body of the unrolled loop. 2048 are 32 KiB
@@ -452,7 +453,7 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
       .where(
           "sums and what is fetched fit in the registers",
           [=](int bm, int m, int bn, int n, int bk) {
-            const int registers = registers_of(bm / m, bn / n, m * n, bm, bn, bk);
+            const int registers = registers_of(p, bm / m, bn / n, m * n, bm, bn, bk);
             return registers <= limits.thread_registers &&
                    round_up(registers, 8) * round_up(m * n, limits.warp) <= limits.registers;
           },
