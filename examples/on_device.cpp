@@ -32,12 +32,8 @@ struct measurer {
 
 int run_on_device(const tuner_options& o, const device_problem& problem, const std::string& task, double flop,
                   tileseek::any_strategy strategy) {
-  [[maybe_unused]] const auto tune = [&](const tileseek::device_limits& device, bool cuda, const auto& backend) {
-    device_problem::limits limits;
-    limits.threads = static_cast<int>(device.all_threads);
-    limits.shared_bytes = device.shared_bytes;
-    limits.dynamic_shared = cuda;
-    limits.async_copies = cuda && device.architecture >= 80;
+  [[maybe_unused]] const auto tune = [&](const tileseek::device_limits& device, const auto& backend) {
+    const auto limits = tileseek::kernels::gpu::limits_of(device);
     const auto space = problem.space(limits);
     auto kernel = problem.kernel(limits);
     kernel.seed = o.seed;
@@ -48,12 +44,12 @@ int run_on_device(const tuner_options& o, const device_problem& problem, const s
   };
 #ifdef TILESEEK_HAVE_OPENCL
   if (o.backend == "opencl")
-    return tune(tileseek::opencl_device(), false,
+    return tune(tileseek::opencl_device(),
                 [](const auto& space, const auto& kernel) { return tileseek::opencl(space, kernel); });
 #endif
 #ifdef TILESEEK_HAVE_CUDA
   if (o.backend == "cuda")
-    return tune(tileseek::cuda_device(), true,
+    return tune(tileseek::cuda_device(),
                 [](const auto& space, const auto& kernel) { return tileseek::cuda(space, kernel); });
 #endif
   throw std::invalid_argument("--backend: there is no " + o.backend);

@@ -9,7 +9,7 @@
 
 /// What a shape has on a device with these limits.
 struct device_problem {
-  using limits = tileseek::kernels::gpu::device_limits;
+  using limits = tileseek::kernels::gpu::block_limits;
   using tiling = tileseek::kernels::gpu::tiling;
   std::function<tileseek::space<tiling>(const limits&)> space;
   std::function<tileseek::device_kernel<tiling>(const limits&)> kernel;
