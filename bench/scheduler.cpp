@@ -349,7 +349,8 @@ struct recorded_kernel {
   const tileseek::replay* recording;
   tileseek::space<tileseek::configuration> space;
 
-  [[nodiscard]] static std::optional<tileseek::point> find(const tileseek::replay& r, const tileseek::configuration& c) {
+  [[nodiscard]] static std::optional<tileseek::point> find(const tileseek::replay& r,
+                                                           const tileseek::configuration& c) {
     tileseek::point p;
     for (const auto& axis : r.space().axes()) {
       const double x = *tileseek::detail::number_of(c[axis.name]);

@@ -88,10 +88,13 @@ struct kernels {
 
 void run(std::size_t repetitions, std::size_t trials, const std::string& strategy) {
   using tileseek::kernels::detail::square;
-  const kernels<matmul_problem, matmul_blocking, matmul_shape> products(
-      {{.m = 128, .n = 256, .k = 256}, {.m = 128, .n = 512, .k = 256}, {.m = 128, .n = 256, .k = 512},
-       {.m = 256, .n = 256, .k = 192}, {.m = 64, .n = 768, .k = 256}, {.m = 196, .n = 128, .k = 384}},
-      tileseek::kernels::matmul_space, "matmul");
+  const kernels<matmul_problem, matmul_blocking, matmul_shape> products({{.m = 128, .n = 256, .k = 256},
+                                                                         {.m = 128, .n = 512, .k = 256},
+                                                                         {.m = 128, .n = 256, .k = 512},
+                                                                         {.m = 256, .n = 256, .k = 192},
+                                                                         {.m = 64, .n = 768, .k = 256},
+                                                                         {.m = 196, .n = 128, .k = 384}},
+                                                                        tileseek::kernels::matmul_space, "matmul");
   const kernels<conv2d_problem, conv2d_blocking, conv2d_shape> convolutions(
       {square(28, 64, 64, 3, 1), square(14, 128, 128, 3, 1), square(28, 128, 64, 1, 1), square(14, 256, 128, 1, 1)},
       tileseek::kernels::conv2d_space, "conv2d");
