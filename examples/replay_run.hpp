@@ -16,6 +16,7 @@
 struct replayed {
   std::vector<double> best;   ///< seconds, after each evaluation of a configuration not evaluated before; infinite
                               ///< before the first that ran
+  std::vector<double> gap;    ///< what the strategy hoped to save then (see ForecastingStrategy); -1: it does not tell
   double search_seconds = 0;  ///< spent in the strategy
 };
 
@@ -49,6 +50,7 @@ inline replayed replay_run(tileseek::any_strategy strategy, const tileseek::repl
     }
     const auto measured = clock::now();
     strategy.tell(recording.space(), done);
+    out.gap.resize(out.best.size(), strategy.gap().value_or(-1));
     out.search_seconds += std::chrono::duration<double>(asked - begin + (clock::now() - measured)).count();
   }
   return out;

@@ -29,8 +29,8 @@
 
 #include <tileseek/measure/command.hpp>
 #include <tileseek/record/ansor.hpp>
-#include <tileseek/search/registry.hpp>
 #include <tileseek/tune.hpp>
+#include "strategies.hpp"
 
 namespace {
 
@@ -79,7 +79,7 @@ tileseek::recording recording_of(const task& t) { return tileseek::recordings_of
 void propose(const task& t, const choices& c) {
   const auto known = recording_of(t);
   const auto& lattice = known.space.lattice();
-  auto search = tileseek::make_strategy(c.strategy, c.options);
+  auto search = strategy_named(c.strategy, c.options);
   const auto told = known.told();
   search.tell(lattice, told);
   tileseek::point_index seen;
@@ -110,7 +110,7 @@ void measure(const task& t, const choices& c) {
   o.warm_start = known.trials;
   o.observers = {writer{t.best}};
   o.task = t.best->task();
-  const auto found = tileseek::tune(known.space, worker, std::move(o), tileseek::make_strategy(c.strategy, c.options));
+  const auto found = tileseek::tune(known.space, worker, std::move(o), strategy_named(c.strategy, c.options));
   std::cerr << t.best->task() << ": " << tileseek::show_seconds(t.best->result().cost()) << " in the log, "
             << tileseek::show_seconds(found.median_seconds) << " after " << found.measured << " measurements\n";
 }
@@ -120,7 +120,7 @@ void replay(const task& t, const choices& c) {
   const auto all = recording_of(t);
   const tileseek::recorded_answers kernel(all);
   const auto& lattice = kernel.lattice();
-  auto search = tileseek::make_strategy(c.strategy, c.options);
+  auto search = strategy_named(c.strategy, c.options);
   auto told = all.told();
   double best_known = std::numeric_limits<double>::infinity();
   double best = best_known;
@@ -173,7 +173,7 @@ int main(int argc, char** argv) {
     if (worker != argv + argc) c.worker.assign(worker + 1, argv + argc);
     if ((c.propose > 0 ? 1 : 0) + (c.worker.empty() ? 0 : 1) + (c.replay ? 1 : 0) != 1)
       throw std::invalid_argument("give one of --propose, --worker and --replay");
-    (void)tileseek::make_strategy(c.strategy, c.options);
+    (void)strategy_named(c.strategy, c.options);
     std::ifstream file(c.log);
     if (!file) throw std::runtime_error(c.log + ": cannot be opened");
     tileseek::record_reader<ansor_record, tileseek::ansor_options> log(

@@ -1,5 +1,7 @@
 // Tunes the bundled single-precision convolution on this machine and compares the winner with oneDNN, if it is there.
+#include <tileseek/kernels/gpu/conv2d.hpp>
 #include <tileseek/kernels/shapes.hpp>
+#include "on_device.hpp"
 #include "tuner.hpp"
 
 #include <algorithm>
@@ -98,8 +100,16 @@ int run(const arguments& a, [[maybe_unused]] char** argv) {
 #ifdef TILESEEK_HAVE_ONEDNN
   restart_with("OMP_NUM_THREADS", std::to_string(a.tuner.threads), argv);
 #endif
+  using namespace tileseek::kernels;
+  if (a.tuner.backend != "cpu")
+    return run_on_device(
+        a.tuner,
+        {[&shape](const auto& limits) { return gpu::conv2d_space(shape, gpu::element::fp32, limits); },
+         [&shape](const auto& limits) { return gpu::conv2d_kernel(shape, gpu::element::fp32, limits); }},
+        describe(shape), shape.flop(), strategy_named(a.tuner.strategy, a.tuner.strategy_options));
   conv2d_problem problem(shape, a.tuner.seed, a.tuner.threads);
-  return run(a.tuner, tileseek::kernels::conv2d_space(shape), problem, describe(shape), rivals(problem));
+  return run(a.tuner, conv2d_space(shape), problem, describe(shape), shape.flop(),
+             strategy_named(a.tuner.strategy, a.tuner.strategy_options), rivals(problem));
 }
 
 }  // namespace

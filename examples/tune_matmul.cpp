@@ -1,5 +1,7 @@
 // Tunes the bundled single-precision matrix product on this machine and compares the winner with OpenBLAS, if it is
 // there.
+#include <tileseek/kernels/gpu/matmul.hpp>
+#include "on_device.hpp"
 #include "tuner.hpp"
 
 #include <string>
@@ -42,11 +44,18 @@ std::vector<tileseek::rival> rivals([[maybe_unused]] matmul_problem& problem, [[
 
 int run(const arguments& a) {
   const auto& s = a.shape;
-  matmul_problem problem(s, a.tuner.seed, a.tuner.threads);
   const std::string batch = s.batch == 1 ? "" : std::to_string(s.batch) + " x ";
-  return run(a.tuner, tileseek::kernels::matmul_space(s), problem,
-             "matmul " + batch + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " float",
-             rivals(problem, a.tuner.threads));
+  const std::string task =
+      "matmul " + batch + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " float";
+  using namespace tileseek::kernels;
+  if (a.tuner.backend != "cpu")
+    return run_on_device(a.tuner,
+                         {[&s](const auto& limits) { return gpu::matmul_space(s, gpu::element::fp32, limits); },
+                          [&s](const auto& limits) { return gpu::matmul_kernel(s, gpu::element::fp32, limits); }},
+                         task, s.flop(), strategy_named(a.tuner.strategy, a.tuner.strategy_options));
+  matmul_problem problem(s, a.tuner.seed, a.tuner.threads);
+  return run(a.tuner, matmul_space(s), problem, task, s.flop(),
+             strategy_named(a.tuner.strategy, a.tuner.strategy_options), rivals(problem, a.tuner.threads));
 }
 
 }  // namespace

@@ -1,42 +1,33 @@
 #pragma once
-// What the tuning examples share: their options, the run, and the report as JSON.
-#include <tileseek/record/log.hpp>
-#include <tileseek/search/registry.hpp>
-#include <tileseek/tileseek.hpp>
+// What the tuning examples share: the options on their command lines.
 #include "libraries.hpp"
+#include "strategies.hpp"
+#include "tuner_run.hpp"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
-#include <cmath>
-#include <cstdint>
 #include <exception>
 #include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
 
-/// Options of every tuner.
-struct tuner_options {
-  std::string backend = "cpu";
-  int threads = 1;
-  std::string strategy = "dynamic_gradient";
-  std::vector<std::string> strategy_options;
-  std::size_t trials = 200;
-  double seconds = 60;
-  std::uint64_t seed = 0;
-  std::string log;
-  bool json = false;
-  bool quiet = false;
-};
+/// Those that were there when this was built.
+inline std::vector<std::string> backends() {
+  std::vector<std::string> out{"cpu"};
+#ifdef TILESEEK_HAVE_OPENCL
+  out.push_back("opencl");
+#endif
+#ifdef TILESEEK_HAVE_CUDA
+  out.push_back("cuda");
+#endif
+  return out;
+}
 
 inline void read(CLI::App& app, tuner_options& o) {
-  app.add_option("--backend", o.backend, "where it runs")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  app.add_option("--backend", o.backend, "where it runs")->check(CLI::IsMember(backends()))->capture_default_str();
   app.add_option("--threads", o.threads, "that a kernel uses")->check(CLI::Range(1, 1024))->capture_default_str();
-  std::string names;
-  for (const auto& s : tileseek::strategies())
-    names += (names.empty() ? "how it searches: " : ", ") + std::string(s.name);
-  app.add_option("--strategy", o.strategy, names)->capture_default_str();
+  app.add_option("--strategy", o.strategy, "how it searches: " + strategy_names())->capture_default_str();
   app.add_option("--option", o.strategy_options, "key=value of the strategy; may be repeated")->take_all();
   app.add_option("--trials", o.trials, "configurations to measure at most")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40))
@@ -46,60 +37,6 @@ inline void read(CLI::App& app, tuner_options& o) {
   app.add_option("--log", o.log, "file to keep results in and to resume from");
   app.add_flag("--json", o.json, "print one JSON object");
   app.add_flag("--quiet", o.quiet, "no progress");
-}
-
-template <class Config>
-nlohmann::ordered_json to_json(const tileseek::result<Config>& r) {
-  using tileseek::detail::to_json;
-  nlohmann::ordered_json j;
-  const auto number = [](double x) {
-    return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(nullptr);
-  };
-  j["space_size"] =
-      r.space_counted ? nlohmann::ordered_json(static_cast<std::uint64_t>(r.space_size)) : number(r.space_size);
-  j["trials"] = r.trials;
-  j["measured"] = r.measured;
-  j["replayed"] = r.replayed;
-  j["best"] = r.best ? nlohmann::ordered_json(to_json(r.best_values)) : nlohmann::ordered_json(nullptr);
-  j["median_seconds"] = number(r.median_seconds);
-  j["interval"] = {number(r.seconds_interval.low), number(r.seconds_interval.high)};
-  j["gflops"] = number(r.gflops());
-  j["default_seconds"] = r.untuned_compared ? number(r.untuned_compared->seconds) : nullptr;
-  j["speedup"] = r.untuned_compared ? number(r.untuned_compared->against.ratio) : nullptr;
-  j["library"] = nullptr;
-  for (const auto& v : r.rivals)
-    j["library"] = {{"name", v.name}, {"seconds", number(v.seconds)}, {"ratio", number(v.against.ratio)}};
-  j["failures"] = nlohmann::ordered_json::object();
-  for (std::size_t i = 0; i < tileseek::status_count; ++i) {
-    const auto s = static_cast<tileseek::status>(i);
-    if (s != tileseek::status::ok && r.by_status[i] > 0) j["failures"][std::string(to_string(s))] = r.by_status[i];
-  }
-  j["stopped"] = to_string(r.stopped);
-  j["log"] = r.log.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(r.log);
-  j["notes"] = r.notes;
-  return j;
-}
-
-/// Tunes and reports. @return the exit status: 1 when no configuration was valid
-template <class Config, class Problem>
-int run(const tuner_options& o, const tileseek::space<Config>& space, Problem& problem, const std::string& task,
-        std::vector<tileseek::rival> rivals) {
-  const auto found =
-      tileseek::tune(space, problem,
-                     {.trials = o.trials,
-                      .seconds = o.seconds,
-                      .seed = o.seed,
-                      .log = o.log.empty() ? nullptr : tileseek::log_file(o.log),
-                      .task = task + (o.threads == 1 ? "" : ", " + std::to_string(o.threads) + " threads"),
-                      .flop = problem.shape().flop(),
-                      .rivals = std::move(rivals),
-                      .progress = o.quiet || o.json ? tileseek::verbosity::quiet : tileseek::verbosity::automatic},
-                     tileseek::make_strategy(o.strategy, o.strategy_options));
-  if (o.json)
-    std::cout << to_json(found) << '\n';
-  else
-    std::cout << found << '\n';
-  return found.best ? 0 : 1;
 }
 
 /// Reads the command line, then calls `tune` for the exit status. Errors are one line on stderr and status 2.

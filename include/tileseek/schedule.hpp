@@ -3,6 +3,7 @@
 #include <tileseek/schedule/gradient.hpp>
 #include <tileseek/schedule/objective.hpp>
 #include <tileseek/schedule/potential.hpp>
+#include <tileseek/schedule/registry.hpp>
 #include <tileseek/schedule/round_robin.hpp>
 #include <tileseek/schedule/scheduler.hpp>
 #include <tileseek/schedule/task_history.hpp>

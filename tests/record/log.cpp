@@ -17,6 +17,7 @@
 #include <memory>
 #include <new>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -33,6 +34,7 @@
 #include <tileseek/search/dynamic_gradient.hpp>
 #include <tileseek/search/exhaustive.hpp>
 #include <tileseek/search/random.hpp>
+#include <tileseek/tune/tasks.hpp>
 #include <tileseek/tune/tune.hpp>
 
 #include "tune/fixture.hpp"
@@ -928,4 +930,192 @@ TEST_CASE("a log of 100,000 trials resumes without quadratic effort") {
   const auto r = once(many + 10);
   CHECK(r.replayed == many);
   CHECK(r.measured == 10);
+}
+
+namespace {
+
+/// Three tasks in turns: two of one kind, and one of another, which sometimes fails. Throws in the measurement of this number.
+tileseek::tasks_result run_tasks(const std::string& path, std::size_t dies_at, std::size_t& measured,
+                                 std::uint64_t seed = 1) {
+  struct lane {
+    int width = 1;
+    int depth = 1;
+  };
+  tileseek::options<tile> quiet;
+  quiet.progress = tileseek::verbosity::quiet;
+  quiet.rounds = 0;
+  const auto count = [&measured, dies_at] {
+    if (measured++ == dies_at) throw std::bad_alloc();  // passes all the way up, as a crash does
+  };
+  const auto described = [](const char* name, double weight, const char* tag) {
+    tileseek::task_description d;
+    d.name = name;
+    d.weight = weight;
+    d.tag = tag;
+    return d;
+  };
+  std::vector<tileseek::task> tasks;
+  for (const char* name : {"a", "b 3x3/2"})
+    tasks.emplace_back(
+        described(name, name[0] == 'a' ? 1 : 3, "tile"), tiles(),
+        [count](const tile& t) {
+          count();
+          return cost_of(t);
+        },
+        tileseek::random{}, quiet);
+  tileseek::options<lane> lanes;
+  lanes.progress = tileseek::verbosity::quiet;
+  lanes.rounds = 0;
+  tasks.emplace_back(
+      described("lanes", 2, "lane"),
+      tileseek::space<lane>{}
+          .add("width", &lane::width, tileseek::range(1, 30))
+          .add("depth", &lane::depth, tileseek::range(1, 9)),
+      [count](const lane& l) {
+        count();
+        return l.width % 4 == 0 ? tileseek::failure(tileseek::status::build_failed, "no")
+                                : tileseek::measurement{tileseek::status::ok, {1e-3 / l.width / l.depth}, {}};
+      },
+      tileseek::random{}, lanes);
+  tileseek::tasks_options o;
+  o.trials = 60;
+  o.seed = seed;
+  o.transfer = 2;
+  o.log = tileseek::tasks_log(path);
+  return tileseek::tune_tasks(tasks, o);
+}
+
+std::string table_of(const tileseek::tasks_result& r) {
+  return to_string(std::span<const tileseek::task_row>(r.tasks)) + r.tasks[0].best + r.tasks[1].best + r.tasks[2].best;
+}
+
+}  // namespace
+
+TEST_CASE("one file for several tasks: cut off at any byte, a resumed run ends with the same table") {
+  const temporary_file whole_file;
+  std::size_t measured = 0;
+  const auto whole = run_tasks(whole_file.path(), 1000, measured);
+  CHECK(measured == 60);
+  const std::string content = whole_file.content();
+  const auto all = whole_file.lines();
+  CHECK(all.size() == 3 + 60 + 3);  // heads, trials, ends
+  for (std::size_t cut = 0; cut < content.size(); cut += cut < 1500 ? 97 : 411) {
+    CAPTURE(cut);
+    const temporary_file file;
+    file.write(content.substr(0, cut));
+    measured = 0;
+    const auto resumed = run_tasks(file.path(), 1000, measured);
+    CHECK(table_of(resumed) == table_of(whole));
+    CHECK(resumed.replayed() + measured == 60);
+    std::size_t trial_lines = 0;
+    for (const auto& l : file.lines()) trial_lines += l.find("\"configuration\"") != std::string::npos;
+    CHECK(trial_lines == 60);
+  }
+  measured = 0;
+  const auto again = run_tasks(whole_file.path(), 1000, measured);
+  CHECK(measured == 0);
+  CHECK(again.replayed() == 60);
+  CHECK(table_of(again) == table_of(whole));
+}
+
+TEST_CASE("one file for several tasks: killed by a crash again and again") {
+  const temporary_file file;
+  std::size_t measured = 0;
+  for (int i = 0; i < 5; ++i) {
+    measured = 0;
+    CHECK_THROWS_AS((void)run_tasks(file.path(), 9, measured), std::bad_alloc);
+  }
+  measured = 0;
+  const auto resumed = run_tasks(file.path(), 1000, measured);
+  CHECK(resumed.replayed() == 45);
+  CHECK(measured == 15);
+  const temporary_file undisturbed;
+  measured = 0;
+  CHECK(table_of(run_tasks(undisturbed.path(), 1000, measured)) == table_of(resumed));
+}
+
+TEST_CASE("one file for several tasks: another seed's results are a warm start of each") {
+  const temporary_file file;
+  std::size_t measured = 0;
+  (void)run_tasks(file.path(), 1000, measured, 1);
+  const auto r = run_tasks(file.path(), 1000, measured, 2);
+  CHECK(r.replayed() == 0);
+  CHECK(std::count_if(r.notes.begin(), r.notes.end(), [](const std::string& n) {
+          return n.find("are told as a warm start") != std::string::npos;
+        }) == 3);
+}
+
+TEST_CASE("one file for several tasks: damage is an error with its line; a single run refuses the file, and keeps it") {
+  const temporary_file file;
+  std::size_t measured = 0;
+  (void)run_tasks(file.path(), 1000, measured);
+  const auto content = file.content();
+  counted c;
+  auto o = fixture::quiet(5);
+  o.log = log_file(file.path());
+  CHECK_THROWS_WITH_AS((void)run(o, c, tileseek::random{}), doctest::Contains("line 3: written for another space"),
+                       std::runtime_error);
+  CHECK(file.content() == content);
+  const temporary_file alone;
+  {
+    tileseek::task_description d;
+    d.name = "alone";
+    std::vector<tileseek::task> one;
+    one.emplace_back(d, tiles(), cost_of, tileseek::random{}, fixture::quiet(5));
+    tileseek::tasks_options t;
+    t.log = tileseek::tasks_log(alone.path());
+    (void)tileseek::tune_tasks(one, t);
+  }
+  o.log = log_file(alone.path());
+  CHECK_THROWS_WITH_AS((void)run(o, c, tileseek::random{}),
+                       doctest::Contains("line 2: written by a run of several tasks"), std::runtime_error);
+  auto lines = file.lines();
+  lines[20] = "{\"configuration\": oops";
+  std::string damaged;
+  for (const auto& l : lines) damaged += l + "\n";
+  file.write(damaged);
+  const auto message = [&] {
+    try {
+      (void)run_tasks(file.path(), 1000, measured);
+    } catch (const std::runtime_error& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(message().find("line 21: damaged at its byte") != std::string::npos);
+  CHECK(file.content() == damaged);
+  // The same name, and another space.
+  const temporary_file other;
+  other.write(content);
+  tileseek::task_description d;
+  d.name = "lanes";
+  std::vector<tileseek::task> tasks;
+  tasks.emplace_back(d, tiles(), cost_of, tileseek::random{}, fixture::quiet(5));
+  tileseek::tasks_options t;
+  t.trials = 5;
+  t.log = tileseek::tasks_log(other.path());
+  CHECK_THROWS_WITH_AS((void)tileseek::tune_tasks(tasks, t), doctest::Contains("written for another space"),
+                       std::runtime_error);
+}
+
+TEST_CASE("one file for several tasks is one run's: a second one is refused while the first works") {
+  const temporary_file file;
+  const tileseek::tasks_log mine(file.path());
+  const tileseek::tasks_log theirs(file.path());
+  tileseek::journal_head head;
+  const auto a = mine("a");
+  const auto b = mine("b");
+  const auto c = theirs("c");
+  (void)a->open(head);
+  (void)b->open(head);
+  CHECK_THROWS_WITH_AS((void)c->open(head), doctest::Contains("another run is writing it"), std::runtime_error);
+  a->close();
+  CHECK_THROWS_AS((void)c->open(head), std::runtime_error);  // b is at work
+  b->append(
+      tileseek::journal_trial{{{"x", tileseek::value(1)}}, tileseek::failure(tileseek::status::crashed, ""), 1.0});
+  b->close();
+  CHECK_THROWS_AS(b->append(tileseek::journal_trial{}), std::runtime_error);
+  CHECK(c->open(head).trials.empty());
+  c->close();
+  CHECK(b->open(head).trials.size() == 1);  // what it wrote itself, read again
 }

@@ -98,7 +98,7 @@ TEST_CASE("a task whose first round failed was never tried again: it is, and doe
   const std::vector<curve> curves{slow_start, dead, fine, fine};
   const auto repaired = play(gradient(), std::vector<task_state>(4), curves, 400);
   CHECK(repaired.tasks[0].history.valid());
-  CHECK(repaired.tasks[1].history.trials() < 100);
+  CHECK(repaired.tasks[1].history.trials() < 200);  // thought to be ten times as slow as the others
   const auto faulty = play(gradient(published()), std::vector<task_state>(4), curves, 400);
   CHECK_FALSE(faulty.tasks[0].history.valid());
   CHECK(faulty.tasks[0].history.trials() == 4);
@@ -115,12 +115,18 @@ TEST_CASE("a failed round was a latency of 1e9 in the history: the first success
   CHECK(choice(published(), {recovered, promising}) == 0);
 }
 
+TEST_CASE("a search that had to look for something that runs has only begun when it has it") {
+  const auto late = task_with({failed, 2.0, 2.0});  // as after 2 rounds: 0.8 * 2 / 2
+  CHECK(choice({}, {late, task_with({1.9, 1.9})}) == 0);
+  CHECK(choice({}, {late, task_with({2.1, 2.1})}) == 1);
+  CHECK(choice(published(), {late, task_with({1.9, 1.9})}) == 1);
+}
+
 TEST_CASE("a task without a valid result has a claim by what it costs untuned") {
   auto unknown = task_with({failed});
   unknown.untuned = 100;
-  CHECK(choice({}, {unknown, task_with({20.0})}) == 0);  // 100 / 4 against 0.8 * 20
-  unknown.untuned = 10;
-  CHECK(choice({}, {unknown, task_with({20.0})}) == 1);
+  CHECK(choice({}, {unknown, task_with({44.0})}) == 0);  // 100 / 2^1.5 against 0.8 * 44
+  CHECK(choice({}, {unknown, task_with({45.0})}) == 1);
 }
 
 TEST_CASE("the bound by the alike: who is far below the group's speed goes first, and may leave the group") {

@@ -94,3 +94,20 @@ TEST_CASE("no claim, no turn") {
   CHECK(tileseek::detail::largest(tasks, random, [](std::size_t i) { return i == 1 ? 1e-300 : std::nan(""); }) == 1);
   CHECK_FALSE(tileseek::detail::largest({}, random, [](std::size_t) { return 1.0; }));
 }
+
+TEST_CASE("peek() tells what next() would choose, and changes nothing") {
+  struct counting {
+    std::size_t calls = 0;
+    std::optional<std::size_t> next(std::span<const tileseek::task_state> tasks, tileseek::rng& random) {
+      return (calls++ + static_cast<std::size_t>(random.below(2))) % tasks.size();
+    }
+  };
+  tileseek::any_scheduler s(counting{});
+  const std::vector<tileseek::task_state> tasks(5);
+  tileseek::rng random(1);
+  for (int i = 0; i < 20; ++i) {
+    const auto seen = s.peek(tasks, random);
+    CHECK(s.peek(tasks, random) == seen);
+    CHECK(s.next(tasks, random) == seen);
+  }
+}

@@ -39,8 +39,12 @@ TEST_CASE("failures never enter the latency history") {
   CHECK(h.failures() == 3);
   CHECK(h.stall() == 3);
   CHECK(h.best_after_round(1) == failed);
+  CHECK(h.failed_rounds() == 1);
   h.add(4.0);
+  h.end_round();
   h.add(failed);
+  h.end_round();
+  CHECK(h.failed_rounds() == 1);  // what was found stays
   h.add(std::numeric_limits<double>::quiet_NaN());
   CHECK(h.valid());
   CHECK(h.best() == 4);

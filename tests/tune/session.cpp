@@ -539,3 +539,56 @@ TEST_CASE("a turn ends by the clock, in the middle of a batch too") {
   CHECK(s.should_stop());
   CHECK(s.why() == stop::running);
 }
+
+TEST_CASE("suggestions are measured next, in their order, without those that are known or waiting") {
+  const auto space = tiles();
+  auto o = quiet(20);
+  o.start = {tile{8, 4, 4}};
+  tileseek::session<tile> s(space, tileseek::exhaustive{}, o);
+  const auto a = *space.locate({2, 2, 2});
+  const auto b = *space.locate({1, 8, 1});
+  CHECK(s.suggest({a, *space.locate({8, 4, 4}), a, b}) == 2);
+  std::vector<tile> asked;
+  while (asked.size() < 4) {
+    const auto batch = s.ask(2);
+    REQUIRE(batch);
+    for (const auto& c : *batch) {
+      asked.push_back(c);
+    }
+    for (std::size_t i = 0; i < batch->size(); ++i) s.tell(i, cost_of((*batch)[i]));
+  }
+  CHECK(std::vector<tile>(asked.begin(), asked.begin() + 3) == std::vector<tile>{{8, 4, 4}, {2, 2, 2}, {1, 8, 1}});
+  CHECK(s.suggest({a, b}) == 0);
+  CHECK(s.history()[1].at == a);
+}
+
+TEST_CASE("a batch that was asked ahead is the next one, in parts if need be, after suggestions") {
+  const auto space = tiles();
+  tileseek::session<tile> ahead(space, tileseek::random{}, quiet(7));
+  tileseek::session<tile> plain(space, tileseek::random{}, quiet(7));
+  const auto batch = ahead.ask_ahead(5);
+  CHECK(batch.size() == 5);
+  CHECK(ahead.ask_ahead(5).empty());  // there is one
+  CHECK(batch == *plain.ask(5));
+  ahead.begin_turn(3, HUGE_VAL);
+  auto now = ahead.ask(5);
+  REQUIRE(now);
+  CHECK(*now == std::vector<tile>(batch.begin(), batch.begin() + 3));
+  for (std::size_t i = 0; i < 3; ++i) ahead.tell(i, cost_of((*now)[i]));
+  now = ahead.ask(5);
+  REQUIRE(now);
+  CHECK(now->empty());                                        // its turn is over
+  CHECK(ahead.suggest({*space.locate(batch.front())}) == 0);  // known
+  const tile other = batch.back() == tile{1, 1, 1} ? tile{1, 1, 2} : tile{1, 1, 1};
+  CHECK(ahead.suggest({*space.locate(other)}) == 1);
+  ahead.begin_turn(7, HUGE_VAL);
+  now = ahead.ask(5);
+  REQUIRE(now);
+  CHECK(*now == std::vector<tile>{other});
+  ahead.tell(0, cost_of(other));
+  now = ahead.ask(5);
+  REQUIRE(now);
+  CHECK(*now == std::vector<tile>(batch.begin() + 3, batch.end()));
+  for (std::size_t i = 0; i < 2; ++i) ahead.tell(i, cost_of((*now)[i]));
+  CHECK(ahead.ask_ahead(5).size() == 1);  // no more than the budget has
+}

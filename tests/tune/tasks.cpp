@@ -6,12 +6,14 @@
 #include <any>
 #include <chrono>
 #include <cmath>
+#include <concepts>
 #include <csignal>
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <optional>
 #include <set>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -157,7 +159,7 @@ struct remembered final : tileseek::journal {
 struct turns {
   std::shared_ptr<std::vector<std::size_t>> seen = std::make_shared<std::vector<std::size_t>>();
   bool operator()(const tileseek::tasks_progress& p) const {
-    seen->push_back(p.turn);
+    if (p.turn) seen->push_back(*p.turn);
     return false;
   }
 };
@@ -287,7 +289,7 @@ TEST_CASE(
     if (r.tasks[4].trials == 40) {
       CHECK(r.tasks[4].stopped == stop::stalled);
       CHECK(std::any_of(r.notes.begin(), r.notes.end(), [](const std::string& n) {
-        return n.find("dead: given up after 40 trials without a valid result; the last: build_failed no such") == 0;
+        return n == "dead: given up after 40 trials without a valid result";
       }));
     }
     CHECK(r.without_result() == std::vector<std::string>{"dead"});
@@ -393,8 +395,10 @@ TEST_CASE("a resumed run makes the choices of an undisturbed one, and measures n
       auto choices = quiet();
       choices.log = logs[i];
       choices.batch = i == 3 ? 3 : 1;
+      auto about = described("task " + std::to_string(i), 1 + static_cast<double>(i));
+      about.tag = i < 3 ? "alike" : "";
       tasks.emplace_back(
-          described("task " + std::to_string(i), 1 + static_cast<double>(i)), tiles(),
+          about, tiles(),
           [&measured, killed_after, i](const tile& t) {
             if (measured++ == killed_after) throw std::bad_alloc();  // passes all the way up, as a crash does
             auto m = cost_of(t);
@@ -442,6 +446,174 @@ TEST_CASE("a resumed run makes the choices of an undisturbed one, and measures n
       CHECK(resumed.notes.empty());
     }
   }
+}
+
+namespace {
+
+/// All turns of the first task, then all of the next.
+struct one_after_another {
+  std::optional<std::size_t> next(std::span<const tileseek::task_state> tasks, tileseek::rng&) const {
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      if (!tasks[i].finished) return i;
+    return std::nullopt;
+  }
+};
+
+task tagged(std::string name, const char* tag, tileseek::space<tile> of = tiles(), double flop = 0) {
+  auto about = described(std::move(name), 1, flop);
+  about.tag = tag;
+  return {about, std::move(of), cost_of, tileseek::random{}, quiet()};
+}
+
+}  // namespace
+
+TEST_CASE("the best configurations of tasks with the same tag are measured first, projected onto the space") {
+  const auto small = tileseek::space<tile>{}
+                         .add("rows", &tile::rows, {1, 2, 6})
+                         .add("columns", &tile::columns, {1, 2, 6})
+                         .add("unroll", &tile::unroll, {1, 2});
+  struct other {
+    int rows = 1;
+  };
+  const auto run = [&](std::size_t transfer) {
+    std::vector<task> tasks;
+    tasks.push_back(tagged("donor", "alike"));
+    tasks.push_back(tagged("small", "alike", small));
+    tasks.push_back(tagged("stranger", "unlike"));
+    tasks.push_back(tagged("nobody", ""));
+    auto about = described("other type");
+    about.tag = "alike";
+    tileseek::options<other> o;
+    o.rounds = 0;
+    tasks.emplace_back(
+        about, tileseek::space<other>{}.add("rows", &other::rows, tileseek::range(1, 99)),
+        [](const other& c) { return 1.0 / c.rows; }, tileseek::random{}, o);
+    tasks_options shared;
+    shared.trials_per_task = 8;
+    shared.transfer = transfer;
+    return tune_tasks(tasks, shared, one_after_another{});
+  };
+  const auto with = run(1);
+  const auto without = run(0);
+  REQUIRE(with.of<tile>(0).best);
+  const auto projected = small.nearest(*with.of<tile>(0).best);
+  CHECK(with.of<tile>(1).history.front().at == projected);
+  CHECK(without.of<tile>(1).history.front().at != projected);
+  CHECK(trials_of(with) == std::vector<std::size_t>(5, 8));
+  for (const std::size_t i : {0u, 2u, 3u})
+    for (std::size_t k = 0; k < 8; ++k) CHECK(with.of<tile>(i).history[k].at == without.of<tile>(i).history[k].at);
+  for (std::size_t k = 0; k < 8; ++k) CHECK(with.of<other>(4).history[k].at == without.of<other>(4).history[k].at);
+}
+
+TEST_CASE("those most alike offer first, each its best, and what is known is not offered") {
+  std::vector<task> tasks;
+  tasks.push_back(tagged("far", "alike", tiles(), 1e6));
+  tasks.push_back(tagged("near", "alike", tiles(), 9e3));
+  tasks.push_back(tagged("last", "alike", tiles(), 1e4));
+  tasks_options o;
+  o.trials_per_task = 20;
+  o.transfer = 1;
+  const auto one = tune_tasks(tasks, o, one_after_another{});
+  CHECK(one.of<tile>(2).history.front().at == one.of<tile>(1).best_point);
+  o.transfer = 2;
+  const auto two = tune_tasks(tasks, o, one_after_another{});
+  CHECK(two.of<tile>(2).history[0].at == two.of<tile>(1).best_point);
+  if (two.of<tile>(0).best_point != two.of<tile>(1).best_point)
+    CHECK(two.of<tile>(2).history[1].at == two.of<tile>(0).best_point);
+  std::set<point> seen;
+  for (const auto& t : two.of<tile>(2).history) CHECK(seen.insert(t.at).second);
+}
+
+namespace {
+
+/// Notes what it is told to build and what it is asked to measure, in the order of all tasks.
+struct foresighted {
+  std::shared_ptr<std::vector<std::pair<std::string, std::vector<tile>>>> events;
+  std::string name;
+  void prepare(std::span<const tile> batch) { events->emplace_back("build " + name, to_vector(batch)); }
+  std::vector<measurement> measure(std::span<const tile> batch) {
+    events->emplace_back("time " + name, to_vector(batch));
+    std::vector<measurement> out;
+    for (const auto& t : batch) out.push_back(cost_of(t));
+    return out;
+  }
+  [[nodiscard]] std::size_t batch_size() const { return 3; }
+
+  static std::vector<tile> to_vector(std::span<const tile> batch) { return {batch.begin(), batch.end()}; }
+};
+
+/// The same without foresight.
+struct short_sighted {
+  foresighted it;
+  std::vector<measurement> measure(std::span<const tile> batch) { return it.measure(batch); }
+  [[nodiscard]] std::size_t batch_size() const { return 3; }
+};
+static_assert(tileseek::PreparingMeasurer<foresighted, tile>);
+static_assert(!tileseek::PreparingMeasurer<short_sighted, tile>);
+
+template <class M>
+foresighted run_three(std::size_t budget, any_scheduler scheduler, const char* tag) {
+  foresighted all{std::make_shared<std::vector<std::pair<std::string, std::vector<tile>>>>(), ""};
+  std::vector<task> tasks;
+  for (const char* name : {"a", "b", "c"}) {
+    auto about = described(name);
+    about.tag = tag;
+    foresighted one{all.events, name};
+    if constexpr (std::same_as<M, foresighted>)
+      tasks.emplace_back(about, tiles(), one, tileseek::random{}, quiet());
+    else
+      tasks.emplace_back(about, tiles(), short_sighted{one}, tileseek::random{}, quiet());
+  }
+  CHECK(tune_tasks(tasks, trials(budget), std::move(scheduler)).trials() == budget);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("while a task is timed, the next one's first batch is built: with round robin, always the right one") {
+  const auto all = run_three<foresighted>(36, round_robin(6), "");
+  const auto& e = *all.events;
+  std::size_t turns_seen = 0;
+  std::size_t built = 0;
+  for (std::size_t i = 0; i + 1 < e.size(); ++i) {
+    if (e[i].first.starts_with("time")) continue;
+    ++built;
+    CHECK(e[i].second.size() == 3);
+    // Then this turn's two batches, and before the next turn's first one, perhaps what that builds.
+    std::size_t next = i + 1;
+    while (next + 1 < e.size() && e[next].first != "time" + e[i].first.substr(5)) ++next;
+    CHECK(e[next].second == e[i].second);
+    CHECK(next - i <= 4);
+    ++turns_seen;
+  }
+  CHECK(built == 5);  // six turns, and nobody is next after the last one
+  CHECK(turns_seen == 5);
+}
+
+TEST_CASE("building ahead changes no choice and overshoots no budget, whoever schedules, and with transfer") {
+  for (const std::size_t budget : {1u, 2u, 4u, 13u, 50u, 101u})
+    for (const char* tag : {"", "alike"}) {
+      auto with = schedulers(4);
+      auto without = schedulers(4);
+      for (std::size_t i = 0; i < with.size(); ++i) {
+        CAPTURE(budget);
+        CAPTURE(i);
+        auto events = *run_three<foresighted>(budget, std::move(with[i]), tag).events;
+        std::erase_if(events, [](const auto& e) { return e.first.starts_with("build"); });
+        CHECK(events == *run_three<short_sighted>(budget, std::move(without[i]), tag).events);
+      }
+    }
+}
+
+TEST_CASE("a scheduler that cannot be copied is not asked ahead") {
+  struct moved {
+    std::unique_ptr<round_robin> it = std::make_unique<round_robin>();
+    std::optional<std::size_t> next(std::span<const tileseek::task_state> tasks, tileseek::rng& random) {
+      return it->next(tasks, random);
+    }
+  };
+  const auto all = run_three<foresighted>(30, moved{}, "");
+  for (const auto& e : *all.events) CHECK(e.first.starts_with("time"));
 }
 
 TEST_CASE("the same seed, the same run; a task draws the same whatever its neighbours are") {
@@ -536,20 +708,28 @@ TEST_CASE("observers see every turn, and can end the run") {
   auto tasks = three();
   auto o = trials(100);
   std::size_t turns_seen = 0;
+  std::size_t ends_seen = 0;
   o.observers.push_back([&](const tileseek::tasks_progress& p) {
-    ++turns_seen;
     CHECK(p.tasks.size() == 3);
     CHECK(p.trial_limit == 100);
     std::size_t sum = 0;
     for (const auto& row : p.tasks) sum += row.trials;
     CHECK(sum == p.trials);
-    CHECK(p.turn < 3);
+    if (!p.turn) {
+      ++ends_seen;
+      CHECK(p.stopped == stop::observer);
+      return false;
+    }
+    ++turns_seen;
+    CHECK(p.stopped == stop::running);
+    CHECK(*p.turn < 3);
     return p.trials >= 20;
   });
   const auto r = tune_tasks(tasks, o);
   CHECK(r.stopped == stop::observer);
   CHECK(r.trials() == 20);
   CHECK(turns_seen == 5);
+  CHECK(ends_seen == 1);
 }
 
 TEST_CASE("Ctrl-C ends the run after the configuration that is being measured, and the best so far is told") {
@@ -652,7 +832,8 @@ TEST_CASE("the table") {
         " 1 | dead |          - |      1 |              - |            - |                     - |      4 | trials\n"
         "Total trials: 8, 4 failed\n"
         "Total weighted latency: 3000.00 us, without the 1 of 2 tasks that have no valid result: dead\n"
-        "Elapsed: 0 s, stopped by trials, scheduler round_robin, seed 7");
+        "Elapsed: 0 s, stopped by trials, scheduler round_robin, seed 7\n"
+        "note: dead: no configuration was valid; the last one: build_failed, no such instruction");
 }
 
 TEST_CASE("what makes no sense is refused by name") {

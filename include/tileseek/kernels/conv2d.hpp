@@ -284,12 +284,12 @@ class conv2d {
     const index columns = copied_columns(std::min(static_cast<index>(by_.x[1]) * by_.x[2], g_.out_width));
     const index channels = g_.depthwise ? block_channels() : std::min<index>(by_.ic[1], g_.in);
     for (auto& own : own_) {
-      own.window.grow(rows * columns * channels);
+      detail::grow(own.window, rows * columns * channels);
       own.at.resize(static_cast<std::size_t>(g_.places()));
     }
     if (shape_.layout == conv2d_layout::nchw) {
-      input_.grow(static_cast<index>(shape_.input_size()));
-      output_.grow(static_cast<index>(shape_.output_size()));
+      detail::grow(input_, static_cast<index>(shape_.input_size()));
+      detail::grow(output_, static_cast<index>(shape_.output_size()));
     }
     ready_ = true;
   }
@@ -320,7 +320,7 @@ class conv2d {
 
   // What one thread needs.
   struct buffers {
-    detail::buffer window;
+    detail::floats window;
     std::vector<index> at;
   };
 
@@ -365,7 +365,7 @@ class conv2d {
   /// output channel of the panel}. The last panel is as many vectors wide as it needs, filled up with zeros.
   void pack(const float* weights) {
     const index places = g_.places(), panel = by_.oc[2];
-    weights_.grow(g_.groups * g_.vectors() * vector_lanes * places * g_.in);
+    detail::grow(weights_, g_.groups * g_.vectors() * vector_lanes * places * g_.in);
     float* to = weights_.data();
     for (index group = 0; group < g_.groups; ++group)
       for (index v = 0; v < g_.vectors(); v += panel) {
@@ -411,7 +411,7 @@ class conv2d {
     for (index i = 0; i < g_.kernel_h; ++i)
       for (index j = 0; j < columns; ++j)
         own.at[static_cast<std::size_t>(i * columns + j)] = i * g_.dilation_h * row + j * g_.dilation_w * column;
-    w.stretches = {own.at.data(), g_.kernel_h * columns, joined ? g_.kernel_w * c.size() : c.size()};
+    w.stretches = {own.at.data(), g_.kernel_h * columns, joined ? g_.kernel_w * c.size() : c.size(), w.begin, 0};
     return w;
   }
 
@@ -541,8 +541,20 @@ class conv2d {
         const index first = top < 0 ? std::min((-top + step - 1) / step, g.kernel_h) : 0;
         const index last = std::clamp((g.height - top + step - 1) / step, first, g.kernel_h);
         const index columns = sum.count / g.kernel_h;
-        sum = {sum.at + first * columns, (last - first) * columns, sum.depth};
+        sum.at += first * columns;
+        sum.count = (last - first) * columns;
         b += first * g.kernel_w * (g.depthwise ? 1 : ic.size()) * wide;
+      }
+      sum.ahead = b;
+      if (by.order == conv2d_order::channels_outside && oc.begin + wide < g.out) {
+        // The next panel's weights come from L3 or memory: the first tiles of this one fetch a part each.
+        const index tiles_done = ((y - block_y.begin) * block_x.size() + x.begin - block_x.begin) / by.x[2];
+        const index turns = sum.count * sum.depth / 2, line = 64 / static_cast<index>(sizeof(float));
+        const index fetched = tiles_done * turns * line, panel_size = places * g.in * wide;
+        if (fetched < panel_size) {
+          sum.ahead = b + panel_size + fetched;
+          sum.ahead_step = line;
+        }
       }
       detail::write_tile([&](float* to, index row, bool add) { kernel(sum, a, w.pixel, b, to, row, add); },
                          output + (y * g.out_width + x.begin) * g.out_channels + group * g.out + oc.begin,
@@ -582,9 +594,9 @@ class conv2d {
   std::vector<buffers> own_;  ///< of each thread
   conv2d_blocking by_;
   bool ready_ = false;
-  detail::buffer weights_;
-  detail::buffer input_;   ///< in NHWC, if the tensors are not
-  detail::buffer output_;  ///< likewise
+  detail::floats weights_;
+  detail::floats input_;   ///< in NHWC, if the tensors are not
+  detail::floats output_;  ///< likewise
 };
 
 /// The convolution in double precision: the truth that a float result is compared with. Sizes as in conv2d; the output

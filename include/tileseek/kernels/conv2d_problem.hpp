@@ -58,8 +58,8 @@ class conv2d_problem {
   }
 
   [[nodiscard]] const conv2d_shape& shape() const noexcept { return convolve_.shape(); }
-  [[nodiscard]] const std::vector<float>& input() const noexcept { return input_; }
-  [[nodiscard]] const std::vector<float>& weights() const noexcept { return weights_; }
+  [[nodiscard]] const detail::floats& input() const noexcept { return input_; }
+  [[nodiscard]] const detail::floats& weights() const noexcept { return weights_; }
 
   [[nodiscard]] measurement operator()(const conv2d_blocking& blocking, const timing_limits& limits = {}) {
     convolve_.prepare(blocking, weights_.data());
@@ -79,9 +79,9 @@ class conv2d_problem {
 
  private:
   conv2d convolve_;
-  std::vector<float> input_;
-  std::vector<float> weights_;
-  std::vector<float> output_;
+  detail::floats input_;
+  detail::floats weights_;
+  detail::floats output_;
   std::vector<double> reference_;
 };
 

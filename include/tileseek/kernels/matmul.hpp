@@ -124,8 +124,8 @@ class matmul {
     check(blocking);
     const block_sizes block(shape_, blocking);
     for (auto& own : packed_) {
-      if (blocking.pack_a) own.a.grow(block.m * block.k);
-      own.b.grow(block.n * block.k);
+      if (blocking.pack_a) detail::grow(own.a, block.m * block.k);
+      detail::grow(own.b, block.n * block.k);
     }
   }
 
@@ -142,7 +142,7 @@ class matmul {
       most = most.part(thread, threads());
       const range live_m{m.begin * rows, std::min<index>(m.end * rows, shape_.m)};
       const range live_n{n.begin * columns, std::min<index>(n.end * columns, shape_.n)};
-      const auto& own = packed_[static_cast<std::size_t>(thread)];
+      auto& own = packed_[static_cast<std::size_t>(thread)];
       for (index i = batch.begin; i < batch.end; ++i)
         run{shape_,
             blocking,
@@ -174,8 +174,8 @@ class matmul {
 
   // What one thread packs.
   struct buffers {
-    detail::buffer a;
-    detail::buffer b;
+    detail::floats a;
+    detail::floats b;
   };
 
   // One product under way: what the loops do at each level.
@@ -242,7 +242,7 @@ class matmul {
       const float* from_a = by.pack_a ? packed_a + x * k.size() : a + (m.begin + x) * shape.k + k.begin;
       const float* from_b = packed_b + y * k.size();
       static constexpr index begin = 0;
-      const detail::stretches sum{&begin, 1, k.size()};
+      const detail::stretches sum{&begin, 1, k.size(), from_b, 0};
       detail::write_tile([&](float* to, index row, bool add) { kernel(sum, from_a, shape.k, from_b, to, row, add); },
                          c + (m.begin + x) * shape.n + n.begin + y, shape.n, rows, columns, k.begin > 0);
     }

@@ -55,8 +55,8 @@ class matmul_problem {
   }
 
   [[nodiscard]] const matmul_shape& shape() const noexcept { return product_.shape(); }
-  [[nodiscard]] const std::vector<float>& a() const noexcept { return a_; }
-  [[nodiscard]] const std::vector<float>& b() const noexcept { return b_; }
+  [[nodiscard]] const detail::floats& a() const noexcept { return a_; }
+  [[nodiscard]] const detail::floats& b() const noexcept { return b_; }
 
   [[nodiscard]] measurement operator()(const matmul_blocking& blocking, const timing_limits& limits = {}) {
     return check_and_time([&](float* c) { product_(blocking, a_.data(), b_.data(), c); }, limits);
@@ -79,9 +79,9 @@ class matmul_problem {
   }
 
   matmul product_;
-  std::vector<float> a_;
-  std::vector<float> b_;
-  std::vector<float> c_;
+  detail::floats a_;
+  detail::floats b_;
+  detail::floats c_;
   std::vector<double> reference_;
 };
 

@@ -345,6 +345,12 @@ struct cuda_backend {
 
 }  // namespace detail
 
+/// What a CUDA device is, found out in another process: this one does not touch it.
+/// @throws std::runtime_error  there is no such device
+[[nodiscard]] inline device_limits cuda_device(std::size_t number = 0) {
+  return detail::ask_limits<detail::cuda_backend>(number);
+}
+
 /// A measurer of CUDA kernels. See device_kernel.
 template <class Config>
 using cuda_measurer = detail::device_measurer<Config, detail::cuda_backend>;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include <tileseek/core/format.hpp>
 #include <tileseek/measure/arguments.hpp>
 #include <tileseek/measure/isolated.hpp>
 
@@ -33,6 +34,32 @@ struct launch {
   extent3 blocks;
   extent3 threads;               ///< of a block
   std::size_t shared_bytes = 0;  ///< of a block, beyond what the kernel declares. OpenCL has none: it must be 0 there
+};
+
+/// What a device is, and what it can hold of a block.
+struct device_limits {
+  std::string name;
+  std::array<std::size_t, 3> threads{};  ///< of a block, in each direction
+  std::size_t all_threads = 0;           ///< of a block
+  std::size_t shared_bytes = 0;          ///< of a block
+  std::size_t processors = 0;            ///< streaming multiprocessors, compute units
+  std::size_t cache_bytes = 0;           ///< of the last level on the device
+  int architecture = 0;                  ///< CUDA: 90 for sm_90; else 0
+  bool is_cpu = false;
+
+  /// Why a launch does not fit; empty: it does, as far as the launch alone tells.
+  [[nodiscard]] std::string refuses(const launch& l) const {
+    if (l.threads.product() == 0 || l.blocks.product() == 0) return "the launch is empty";
+    for (std::size_t d = 0; d < 3; ++d)
+      if (l.threads.array()[d] > threads[d])
+        return detail::concat(
+            {l.threads.array()[d], " threads in direction ", d, " of a block, the device has ", threads[d]});
+    if (l.threads.product() > all_threads)
+      return detail::concat({l.threads.product(), " threads in a block, the device has ", all_threads});
+    if (l.shared_bytes > shared_bytes)
+      return detail::concat({l.shared_bytes, " bytes of shared memory for a block, the device has ", shared_bytes});
+    return {};
+  }
 };
 
 /// A kernel and all that it takes to run and check it.

@@ -331,6 +331,12 @@ struct opencl_backend {
 
 }  // namespace detail
 
+/// What an OpenCL device is, found out in another process: this one does not touch it.
+/// @throws std::runtime_error  there is no such device
+[[nodiscard]] inline device_limits opencl_device(std::size_t number = 0) {
+  return detail::ask_limits<detail::opencl_backend>(number);
+}
+
 /// A measurer of OpenCL kernels. See device_kernel.
 template <class Config>
 using opencl_measurer = detail::device_measurer<Config, detail::opencl_backend>;

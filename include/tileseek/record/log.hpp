@@ -9,6 +9,8 @@
 // final contest; and a line that says why the run ended. A file may hold several runs of one space, one after another.
 // Killed at any moment, the file is whole but for its last line, which is dropped when it is torn.
 //
+// Several tasks may share a file (tasks_log): then each line names its task.
+//
 // With options::crashed_after, a second file beside it, run.jsonl.running, names what is being measured: if the run dies,
 // the next one knows of what (see session). It is removed when the log is closed.
 
@@ -131,31 +133,189 @@ using json = nlohmann::ordered_json;
   return out;
 }
 
-}  // namespace detail
+struct file_closer {
+  void operator()(std::FILE* f) const noexcept { std::fclose(f); }
+};
 
-/// A journal in a file. See log_file().
-class json_log final : public journal {
+/// A file of JSON lines that one run writes, for one task or for several: opened and locked when its first user comes, closed
+/// when its last one goes. Each line is read once, and given to whom it belongs.
+class json_file {
  public:
-  explicit json_log(std::string path) : path_(std::move(path)) {
+  struct line {
+    std::size_t number;
+    json content;
+  };
+
+  explicit json_file(std::string path) : path_(std::move(path)) {
     if (path_.empty()) throw std::invalid_argument("log_file: an empty file name");
   }
 
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] bool is_open() const noexcept { return file_ != nullptr; }
+  /// Not a device or a pipe, which are written only.
+  [[nodiscard]] bool is_regular() const { return std::filesystem::is_regular_file(path_); }
+
+  void open(std::vector<std::string>& notes) {
+    if (users_ == 0) {
+#if defined(__unix__) || defined(__APPLE__)
+      file_.reset(std::fopen(path_.c_str(), "ab+e"));  // e: a process that a measurer starts must not keep the lock
+#else
+      file_.reset(std::fopen(path_.c_str(), "ab+"));
+#endif
+      if (!file_) throw error("cannot be opened for writing: ", std::generic_category().message(errno));
+      std::setvbuf(file_.get(), nullptr, _IONBF, 0);
+      lock(notes);
+      given_.clear();
+    }
+    ++users_;
+  }
+
+  void close() noexcept {
+    if (users_ == 0 || --users_ > 0) return;
+    file_.reset();
+    lines_.clear();
+  }
+
+  /// The lines of this task, or all of them where the file has a single one, whose name is empty.
+  [[nodiscard]] std::vector<line> take(const std::string& task, std::vector<std::string>& notes) {
+    if (given_.empty() || std::find(given_.begin(), given_.end(), task) != given_.end()) {
+      read(notes);
+      given_.clear();
+    }
+    given_.push_back(task);
+    std::vector<line> out;
+    for (auto& l : lines_) {
+      if (l.content.is_null()) continue;  // given to another task
+      if (task.empty() || l.content.value("task", "") == task) out.push_back(std::exchange(l, {l.number, nullptr}));
+    }
+    return out;
+  }
+
+  /// Cuts off a torn last line, ends one that lacks its end: the lines that were taken are accepted.
+  void mend() {
+    if (!std::exchange(to_mend_, false)) return;
+    if (std::filesystem::file_size(path_) > whole_) std::filesystem::resize_file(path_, whole_);
+    if (std::filesystem::file_size(path_) < whole_) write("\n");
+  }
+
+  /// One line, out of this process when it returns. Text that is not UTF-8 (a compiler's message) is repaired, not
+  /// refused.
+  void put(const json& content) {
+    if (!file_) throw error("is closed", "");
+    write(content.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  }
+
+  [[nodiscard]] std::runtime_error error(const char* what, const std::string& why) const {
+    return std::runtime_error("log '" + path_ + "': " + what + why);
+  }
+  [[nodiscard]] std::runtime_error error(std::size_t number, const std::string& why) const {
+    return std::runtime_error("log '" + path_ + "', line " + std::to_string(number) + ": " + why);
+  }
+
+ private:
+  /// Keeps other processes from writing the same log: they would measure everything twice.
+  void lock([[maybe_unused]] std::vector<std::string>& notes) {
+#if defined(__unix__) || defined(__APPLE__)
+    // Waits a little: when a tuner is killed, a process that it had forked just then holds its files for a moment.
+    bool in_use = true;
+    for (int i = 0; i < 20 && in_use; ++i) {
+      if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (::flock(::fileno(file_.get()), LOCK_EX | LOCK_NB) == 0) return;
+      in_use = errno == EWOULDBLOCK;
+    }
+    if (in_use) {
+      file_.reset();
+      throw error("another run is writing it; wait for its end or use another file", "");
+    }
+    notes.push_back("the file system of the log '" + path_ +
+                    "' has no locks: see to it that no other run writes the same file");
+#endif
+  }
+
+  void read(std::vector<std::string>& notes) {
+    lines_.clear();
+    whole_ = 0;
+    to_mend_ = true;
+    std::ifstream in(path_, std::ios::binary);
+    std::string text;
+    bool any_head = false;
+    bool ended = true;  // with a newline
+    for (std::size_t number = 1; ended && std::getline(in, text); ++number) {
+      ended = !in.eof();
+      json j;
+      try {
+        j = json::parse(text);
+      } catch (const json::parse_error& e) {
+        // What was being written when the run was killed; of a first line only if it is ours, not somebody else's file.
+        if (!ended && (any_head || is_start_of_log(text))) {
+          notes.push_back("the last line of the log '" + path_ + "', line " + std::to_string(number) +
+                          ", was torn and is dropped");
+          break;
+        }
+        throw error(number, any_head || (!text.empty() && is_start_of_log(text))
+                                ? "damaged at its byte " + std::to_string(e.byte) +
+                                      "; repair or remove the line, or use another file"
+                                : "not a tileseek log; use another file");
+      }
+      any_head = any_head || (j.is_object() && j.contains("tileseek"));
+      if (!any_head) throw error(number, "not a tileseek log; use another file");
+      if (!j.is_object()) throw error(number, "neither a run, a trial, a contest nor an end: " + text.substr(0, 80));
+      lines_.push_back({number, std::move(j)});
+      whole_ += text.size() + 1;
+    }
+    if (in.bad()) throw error("cannot be read", "");
+  }
+
+  /// Whether a line without an end may be the first line of a log.
+  [[nodiscard]] static bool is_start_of_log(std::string_view line) {
+    constexpr std::string_view start = "{\"tileseek\":\"";
+    return line.substr(0, start.size()) == start.substr(0, line.size());
+  }
+
+  /// All of it or nothing: half a line would damage the next one.
+  void write(const std::string& text) {
+    std::error_code none;
+    const auto before = std::filesystem::file_size(path_, none);
+    if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) return;
+    const int why = errno;
+    if (!none) std::filesystem::resize_file(path_, before, none);
+    throw error("cannot be written: ", std::generic_category().message(why));
+  }
+
+  std::string path_;
+  std::unique_ptr<std::FILE, file_closer> file_;  ///< not buffered: a line is out when it is written
+  std::size_t users_ = 0;
+  std::uint64_t whole_ = 0;         ///< bytes in whole lines, when it was read
+  bool to_mend_ = false;            ///< it was read and not written since
+  std::vector<line> lines_;         ///< null: given to whom it belongs
+  std::vector<std::string> given_;  ///< tasks that have had theirs
+};
+
+}  // namespace detail
+
+/// A journal in a file. See log_file() and tasks_log.
+class json_log final : public journal {
+ public:
+  explicit json_log(std::string path) : json_log(std::make_shared<detail::json_file>(std::move(path)), "") {}
+  /// @param task  whose lines in the file these are; empty: all of them
+  json_log(std::shared_ptr<detail::json_file> file, std::string task)
+      : file_(std::move(file)), task_(std::move(task)) {}
+  ~json_log() override { close(); }
+  json_log(const json_log&) = delete;
+  json_log& operator=(const json_log&) = delete;
+
   [[nodiscard]] journal_content open(const journal_head& head) override {
     close();
-#if defined(__unix__) || defined(__APPLE__)
-    file_.reset(std::fopen(path_.c_str(), "ab+e"));  // e: a process that a measurer starts must not keep the lock
-#else
-    file_.reset(std::fopen(path_.c_str(), "ab+"));
-#endif
-    if (!file_) throw error("cannot be opened for writing: ", std::generic_category().message(errno));
-    std::setvbuf(file_.get(), nullptr, _IONBF, 0);
     journal_content content;
+    file_->open(content.notes);
+    open_ = true;
     bool resumed = false;
-    lock(content);
-    keeps_attempts_ = std::filesystem::is_regular_file(path_);
-    if (keeps_attempts_) {
-      if (std::filesystem::file_size(path_) > 0) read_attempts(content);
+    const bool regular = file_->is_regular();
+    keeps_attempts_ = regular && task_.empty();
+    if (regular) {
+      if (keeps_attempts_ && std::filesystem::file_size(name()) > 0) read_attempts(content);
       resumed = read(head, content);
+      file_->mend();
     }
     if (!resumed) put(line_of(head));
     return content;
@@ -163,7 +323,7 @@ class json_log final : public journal {
 
   void close() noexcept override {
     if (attempts_) forget_attempts();
-    file_.reset();
+    if (std::exchange(open_, false)) file_->close();
   }
 
   void append(const journal_trial& t) override {
@@ -219,89 +379,30 @@ class json_log final : public journal {
     put(line);
   }
 
-  [[nodiscard]] const std::string& name() const noexcept override { return path_; }
+  [[nodiscard]] const std::string& name() const noexcept override { return file_->path(); }
 
  private:
-  [[nodiscard]] std::runtime_error error(const char* what, const std::string& why) const {
-    return std::runtime_error("log '" + path_ + "': " + what + why);
-  }
-  [[nodiscard]] std::runtime_error error(std::size_t line, const std::string& why) const {
-    return std::runtime_error("log '" + path_ + "', line " + std::to_string(line) + ": " + why);
-  }
-
-  /// Keeps other processes from writing the same log: they would measure everything twice.
-  void lock([[maybe_unused]] journal_content& content) {
-#if defined(__unix__) || defined(__APPLE__)
-    // Waits a little: when a tuner is killed, a process that it had forked just then holds its files for a moment.
-    bool in_use = true;
-    for (int i = 0; i < 20 && in_use; ++i) {
-      if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      if (::flock(::fileno(file_.get()), LOCK_EX | LOCK_NB) == 0) return;
-      in_use = errno == EWOULDBLOCK;
-    }
-    if (in_use) {
-      close();
-      throw error("another run is writing it; wait for its end or use another file", "");
-    }
-    content.notes.push_back("the file system of the log '" + path_ +
-                            "' has no locks: see to it that no other run writes the same file");
-#endif
-  }
-
-  /// Reads what is there; true when its last run is the one of `head`, which then goes on. A torn last line is cut off.
+  /// Takes what is there; true when its last run is the one of `head`, which then goes on.
   [[nodiscard]] bool read(const journal_head& head, journal_content& content) {
-    std::ifstream in(path_, std::ios::binary);
-    std::string line;
-    std::uint64_t whole = 0;  // bytes in whole lines
     bool same_run = false;
-    bool any_head = false;
-    bool ended = true;  // with a newline
-    for (std::size_t number = 1; ended && std::getline(in, line); ++number) {
-      ended = !in.eof();
-      detail::json j;
+    for (auto& l : file_->take(task_, content.notes)) {
       try {
-        j = detail::json::parse(line);
-      } catch (const detail::json::parse_error& e) {
-        // What was being written when the run was killed; of a first line only if it is ours, not somebody else's file.
-        if (!ended && (any_head || is_start_of_log(line))) {
-          content.notes.push_back("the last line of the log '" + path_ + "', line " + std::to_string(number) +
-                                  ", was torn and is dropped");
-          break;
-        }
-        throw error(number, any_head || (!line.empty() && is_start_of_log(line))
-                                ? "damaged at its byte " + std::to_string(e.byte) +
-                                      "; repair or remove the line, or use another file"
-                                : "not a tileseek log; use another file");
-      }
-      try {
-        if (j.contains("tileseek")) {
-          same_run = check_head(j, head);
-          any_head = true;
+        if (l.content.contains("tileseek")) {
+          same_run = check_head(l.content, head);
           set_aside(content);
-        } else if (any_head) {
-          take(j, content);
+        } else if (task_.empty() && l.content.contains("task")) {
+          throw std::runtime_error("written by a run of several tasks; use another file");
         } else {
-          throw std::runtime_error("not a tileseek log; use another file");
+          take(l.content, content);
         }
       } catch (const detail::json::exception& e) {
-        throw error(number, std::string(e.what()) + "; repair or remove the line, or use another file");
+        throw file_->error(l.number, std::string(e.what()) + "; repair or remove the line, or use another file");
       } catch (const std::runtime_error& e) {
-        throw error(number, e.what());
+        throw file_->error(l.number, e.what());
       }
-      whole += line.size() + 1;
     }
-    if (in.bad()) throw error("cannot be read", "");
-    in.close();
-    if (std::filesystem::file_size(path_) > whole) std::filesystem::resize_file(path_, whole);
-    if (std::filesystem::file_size(path_) < whole) write("\n");
     if (!same_run) set_aside(content);
     return same_run;
-  }
-
-  /// Whether a line without an end may be the first line of a log.
-  [[nodiscard]] static bool is_start_of_log(std::string_view line) {
-    constexpr std::string_view start = "{\"tileseek\":\"";
-    return line.substr(0, start.size()) == start.substr(0, line.size());
   }
 
   /// What was read so far belongs to earlier runs.
@@ -377,24 +478,13 @@ class json_log final : public journal {
     return line;
   }
 
-  /// One line, out of this process when it returns. Text that is not UTF-8 (a compiler's message) is repaired, not
-  /// refused.
-  void put(const detail::json& line) {
-    write(line.dump(-1, ' ', false, detail::json::error_handler_t::replace) + "\n");
+  void put(detail::json line) {
+    if (!open_) throw file_->error("is closed", "");
+    if (!task_.empty()) line["task"] = task_;
+    file_->put(line);
   }
 
-  /// All of it or nothing: half a line would damage the next one.
-  void write(const std::string& text) {
-    if (!file_) throw error("is closed", "");
-    std::error_code none;
-    const auto before = std::filesystem::file_size(path_, none);
-    if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) return;
-    const int why = errno;
-    if (!none) std::filesystem::resize_file(path_, before, none);
-    throw error("cannot be written: ", std::generic_category().message(why));
-  }
-
-  [[nodiscard]] std::string attempts_name() const { return path_ + ".running"; }
+  [[nodiscard]] std::string attempts_name() const { return name() + ".running"; }
 
   void read_attempts(journal_content& content) const {
     try {
@@ -441,16 +531,13 @@ class json_log final : public journal {
     if (suspects_.empty()) std::filesystem::remove(attempts_name(), ignored);
   }
 
-  struct closer {
-    void operator()(std::FILE* f) const noexcept { std::fclose(f); }
-  };
-
-  std::string path_;
-  std::unique_ptr<std::FILE, closer> file_;  ///< not buffered: a line is out when it is written
+  std::shared_ptr<detail::json_file> file_;
+  std::string task_;
+  bool open_ = false;
   bool keeps_attempts_ = false;
-  std::unique_ptr<std::FILE, closer> attempts_;  ///< open from the first attempt on
-  std::size_t attempts_size_ = 0;                ///< bytes written there at most
-  std::vector<journal_attempt> suspects_;        ///< of the last attempt: those with deaths, not finished since
+  std::unique_ptr<std::FILE, detail::file_closer> attempts_;  ///< open from the first attempt on
+  std::size_t attempts_size_ = 0;                             ///< bytes written there at most
+  std::vector<journal_attempt> suspects_;  ///< of the last attempt: those with deaths, not finished since
 };
 
 /// A log in this file, which is made if there is none: for options::log. A run that finds its own trials in it goes on
@@ -461,5 +548,22 @@ class json_log final : public journal {
 [[nodiscard]] inline std::shared_ptr<journal> log_file(std::string path) {
   return std::make_shared<json_log>(std::move(path));
 }
+
+/// One file for all tasks of tune_tasks(): for tasks_options::log. Their lines are mixed and name their task, which goes
+/// on from its own. options::crashed_after has no effect, which needs a file a task.
+///
+///   tileseek::tune_tasks(tasks, {.trials = 2000, .log = tileseek::tasks_log("network.jsonl")});
+class tasks_log {
+ public:
+  /// @throws std::invalid_argument  an empty name. For errors in the file see log_file()
+  explicit tasks_log(std::string path) : file_(std::make_shared<detail::json_file>(std::move(path))) {}
+  /// @param task  its name; not empty
+  [[nodiscard]] std::shared_ptr<journal> operator()(const std::string& task) const {
+    return std::make_shared<json_log>(file_, task);
+  }
+
+ private:
+  std::shared_ptr<detail::json_file> file_;
+};
 
 }  // namespace tileseek

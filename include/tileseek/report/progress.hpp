@@ -27,6 +27,16 @@ enum class verbosity {
   quiet,      ///< nothing
 };
 
+namespace detail {
+/// Time to go: at the rate so far, or by the clock's own limit, whichever ends first; 0 if there is nothing to tell by.
+[[nodiscard, gnu::cold]] inline double seconds_left(const progress& p) {
+  double left = p.second_limit - p.seconds;
+  if (p.trial_limit != 0 && p.trial_limit >= p.trials && p.trials > p.replayed)
+    left = std::fmin(left, p.seconds / static_cast<double>(p.trials) * static_cast<double>(p.trial_limit - p.trials));
+  return std::isfinite(left) ? std::fmax(left, 0) : 0;
+}
+}  // namespace detail
+
 /// One line: trials, best, rate, elapsed, time to go.
 [[nodiscard, gnu::cold]] inline std::string to_string(const progress& p) {
   std::string line = std::to_string(p.trials);
@@ -40,20 +50,46 @@ enum class verbosity {
   add({"  best ", show_seconds(p.best)});
   if (p.flop > 0 && std::isfinite(p.best)) add({"  ", fixed(p.flop / p.best * 1e-9, 1), " GFLOP/s"});
   add({"  ", show_clock(p.seconds), " elapsed"});
-  // Time to go: at the rate so far, or the clock's own limit, whichever ends first.
-  double left = p.second_limit - p.seconds;
-  if (p.trial_limit != 0 && p.trial_limit >= p.trials && p.trials > p.replayed)
-    left = std::fmin(left, p.seconds / static_cast<double>(p.trials) * static_cast<double>(p.trial_limit - p.trials));
-  if (std::isfinite(left) && left > 0) add({"  ", show_clock(left), " to go"});
+  if (const double left = detail::seconds_left(p); left > 0) add({"  ", show_clock(left), " to go"});
   return line;
 }
+
+namespace detail {
+
+[[nodiscard]] inline bool is_terminal(std::FILE* f) noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+  return isatty(fileno(f)) == 1;
+#else
+  return f == nullptr;
+#endif
+}
+
+struct terminal {
+  std::size_t columns = 4096;
+  std::size_t lines = 4096;
+};
+
+/// Great numbers if it has none to tell.
+[[nodiscard]] inline terminal terminal_size([[maybe_unused]] std::FILE* f) noexcept {
+  terminal out;
+#if defined(__unix__) || defined(__APPLE__)
+  winsize window{};
+  if (ioctl(fileno(f), TIOCGWINSZ, &window) == 0) {
+    if (window.ws_col > 1) out.columns = window.ws_col;
+    if (window.ws_row > 1) out.lines = window.ws_row;
+  }
+#endif
+  return out;
+}
+
+}  // namespace detail
 
 /// An observer that prints progress.
 class progress_line {
  public:
   /// @param to  where to; standard error by default
   explicit progress_line(verbosity how = verbosity::automatic, std::FILE* to = stderr) : how_(how), to_(to) {
-    if (how_ == verbosity::automatic) how_ = is_terminal(to) ? verbosity::live : verbosity::plain;
+    if (how_ == verbosity::automatic) how_ = detail::is_terminal(to) ? verbosity::live : verbosity::plain;
   }
 
   [[gnu::cold]] void on_batch(const progress& p) {
@@ -63,7 +99,7 @@ class progress_line {
     if (how_ == verbosity::plain) {
       std::fprintf(to_, "%s\n", line.c_str());
     } else {
-      if (const auto width = columns(); line.size() >= width)
+      if (const auto width = detail::terminal_size(to_).columns; line.size() >= width)
         line.resize(width - 1);  // a wrapped line would not redraw
       std::fprintf(to_, "\r%s\x1b[K", line.c_str());
       open_ = true;
@@ -83,23 +119,6 @@ class progress_line {
   void close() {
     if (std::exchange(open_, false)) std::fputc('\n', to_);
     std::fflush(to_);
-  }
-
-  [[nodiscard]] static bool is_terminal(std::FILE* f) noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-    return isatty(fileno(f)) == 1;
-#else
-    return f == nullptr;
-#endif
-  }
-
-  /// Of the terminal; a great number if it has none to tell.
-  [[nodiscard]] std::size_t columns() const noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-    winsize window{};
-    if (ioctl(fileno(to_), TIOCGWINSZ, &window) == 0 && window.ws_col > 1) return window.ws_col;
-#endif
-    return 4096;
   }
 
   verbosity how_;

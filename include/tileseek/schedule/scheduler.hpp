@@ -127,6 +127,11 @@ class any_scheduler {
                                       *chosen >= tasks.size() ? ", which does not exist" : ", which is finished"});
     return chosen;
   }
+  /// What next() would choose now, without changing anything: a copy of the scheduler is asked. Nothing if it cannot be
+  /// copied.
+  [[nodiscard, gnu::cold]] std::optional<std::size_t> peek(std::span<const task_state> tasks, rng random) const {
+    return held_ ? held_->peek(tasks, random) : std::nullopt;
+  }
   /// Trials of a turn of this task, at least 1.
   [[nodiscard]] std::size_t round(const task_state& task) const {
     return std::max<std::size_t>(1, held_ ? held_->round(task) : default_round);
@@ -140,6 +145,7 @@ class any_scheduler {
     base& operator=(const base&) = delete;
     virtual ~base() = default;
     [[nodiscard]] virtual std::optional<std::size_t> next(std::span<const task_state> tasks, rng& random) = 0;
+    [[nodiscard]] virtual std::optional<std::size_t> peek(std::span<const task_state> tasks, rng& random) const = 0;
     [[nodiscard]] virtual std::size_t round(const task_state& task) const = 0;
   };
   template <class S>
@@ -148,6 +154,15 @@ class any_scheduler {
     explicit holder(T&& s) : it(std::forward<T>(s)) {}
     [[nodiscard]] std::optional<std::size_t> next(std::span<const task_state> tasks, rng& random) override {
       return it.next(tasks, random);
+    }
+    [[nodiscard]] std::optional<std::size_t> peek([[maybe_unused]] std::span<const task_state> tasks,
+                                                  [[maybe_unused]] rng& random) const override {
+      if constexpr (std::copy_constructible<S>) {
+        S copy(it);
+        return copy.next(tasks, random);
+      } else {
+        return std::nullopt;
+      }
     }
     [[nodiscard]] std::size_t round([[maybe_unused]] const task_state& task) const override {
       if constexpr (detail::HasRound<S>)

@@ -26,11 +26,16 @@ class task_history {
     while (better && curve_[settled_] > (1 + notable) * best_) ++settled_;
   }
   /// The round ends here.
-  void end_round() { ends_.push_back(curve_.size()); }
+  void end_round() {
+    ends_.push_back(curve_.size());
+    if (!valid()) ++failed_rounds_;
+  }
 
   [[nodiscard]] std::size_t trials() const noexcept { return curve_.size(); }
   [[nodiscard]] std::size_t failures() const noexcept { return failures_; }
   [[nodiscard]] std::size_t rounds() const noexcept { return ends_.size(); }
+  /// Rounds that ended without a valid result: all before the first one.
+  [[nodiscard]] std::size_t failed_rounds() const noexcept { return failed_rounds_; }
 
   /// Whether there is a valid result.
   [[nodiscard]] bool valid() const noexcept { return best_ < none; }
@@ -53,6 +58,7 @@ class task_history {
   std::vector<std::size_t> ends_;  ///< of each round: trials by then
   std::size_t settled_ = 0;        ///< leading trials after which the best was notably worse than now
   std::size_t failures_ = 0;
+  std::size_t failed_rounds_ = 0;
 };
 
 }  // namespace tileseek

@@ -6,9 +6,11 @@
 //   while (auto batch = s.ask(16)) s.tell(my_cluster(*batch));
 //   std::cout << s.finish() << '\n';
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -214,6 +216,39 @@ class session {
   /// Whether measuring should stop in the middle of a batch: the budget is spent, or Ctrl-C.
   [[nodiscard]] bool should_stop() { return over() || state_.seconds >= turn_seconds_; }
 
+  /// Has these measured next, before the strategy is asked again, in this order; points that are known or waiting are
+  /// left out. Returns how many remain. A run that is to be resumed must suggest the same at the same place.
+  std::size_t suggest(std::vector<point> points) {
+    const auto waiting = [this](const point& p) {
+      return std::find(queue_.begin() + static_cast<std::ptrdiff_t>(started_), queue_.end(), p) != queue_.end();
+    };
+    const std::size_t before = queue_.size();
+    for (auto& p : points) {
+      const auto number = seen_.find(p);
+      // What the log holds and was not asked yet will be answered from it.
+      const bool known = number != point_index::none && knowledge_[number].how != knowledge::logged;
+      if (!known && !waiting(p)) queue_.push_back(std::move(p));
+    }
+    return queue_.size() - before;
+  }
+
+  /// Asks the strategy for its next batch, at most n, now, and keeps it for ask(): between two turns, so that it can be built
+  /// while another run is timed. Suggestions still come first. Returns what of it will have to be measured. Nothing if
+  /// there is such a batch already, or one is open.
+  [[nodiscard]] std::vector<Config> ask_ahead(std::size_t n) {
+    if (stopped_ != stop::running || open_ > 0 || !waiting_.empty() || !ahead_.empty()) return {};
+    const double left = budget_.trial_limit(state_) - static_cast<double>(state_.trials);
+    if (left < static_cast<double>(n)) n = static_cast<std::size_t>(left);
+    if (n == 0) return {};
+    const auto began = clock::now();
+    ahead_ = next(n);
+    if (paused_ && to_replay_ == 0) logged_seconds_ += std::chrono::duration<double>(clock::now() - began).count();
+    std::vector<Config> out;
+    for (const auto& p : ahead_)
+      if (lattice().feasible(p) && seen_.find(p) == point_index::none) out.push_back(space_.at(p));
+    return out;
+  }
+
   /// For runs that share a machine: this one has it until it counts so many trials or so many seconds, in all. Then
   /// ask() returns an empty batch, also while the log is replayed, so that a resumed run has the turns of the first one.
   void begin_turn(std::size_t trials, double seconds) {
@@ -396,10 +431,15 @@ class session {
     return stopped_ != stop::running;
   }
 
-  /// Points from the queue of start configurations, then from the strategy.
+  /// Points from the queue of start configurations and suggestions, then those asked ahead, then from the strategy.
   [[nodiscard]] std::vector<point> next(std::size_t n) {
     std::vector<point> points;
     while (started_ < queue_.size() && points.size() < n) points.push_back(point(queue_[started_++]));
+    if (points.empty() && !ahead_.empty()) {
+      const auto end = ahead_.begin() + static_cast<std::ptrdiff_t>(std::min(n, ahead_.size()));
+      points.assign(std::make_move_iterator(ahead_.begin()), std::make_move_iterator(end));
+      ahead_.erase(ahead_.begin(), end);
+    }
     if (points.empty()) points = strategy_.ask(lattice(), random_, n);
     return points;
   }
@@ -617,8 +657,9 @@ class session {
   double turn_seconds_ = infinite;
   std::vector<observer> observers_;  ///< the progress line, then the options'
   bool trials_are_seen_ = false;
-  std::vector<point> queue_;  ///< start configurations
+  std::vector<point> queue_;  ///< start configurations and suggestions
   std::size_t started_ = 0;   ///< of them, asked
+  std::vector<point> ahead_;  ///< asked, and not opened yet
   point_index seen_;
   std::vector<knowledge> knowledge_;    ///< of each of them
   std::vector<trial> logged_;           ///< the log's trials of this run

@@ -31,7 +31,10 @@
 #include <tileseek/core/format.hpp>
 #include <tileseek/core/progress.hpp>
 #include <tileseek/core/rng.hpp>
+#include <tileseek/core/statistics.hpp>
 #include <tileseek/measure/measurer.hpp>
+#include <tileseek/record/journal.hpp>
+#include <tileseek/report/task_table.hpp>
 #include <tileseek/schedule/potential.hpp>
 #include <tileseek/schedule/scheduler.hpp>
 #include <tileseek/search/any_strategy.hpp>
@@ -57,34 +60,6 @@ struct task_description {
   std::optional<double> reachable{};
 };
 
-/// A line of the table.
-struct task_row {
-  std::string name;
-  double flop = 0;
-  double weight = 1;
-  double seconds = std::numeric_limits<double>::infinity();  ///< of the best; infinite: no valid result
-  std::size_t trials = 0;                                    ///< unique configurations with a result
-  std::size_t replayed = 0;                                  ///< of them, from the log
-  std::size_t failed = 0;                                    ///< of them, without a valid time
-  stop stopped = stop::running;                              ///< why it had no more turns; running: it might have had
-  std::string best;                                          ///< the configuration, by name
-
-  [[nodiscard]] bool valid() const noexcept { return std::isfinite(seconds); }
-  [[nodiscard]] bool done() const noexcept { return stopped != stop::running; }
-  [[nodiscard]] double gflops() const noexcept { return valid() && flop > 0 ? flop / seconds * 1e-9 : 0; }
-  [[nodiscard]] double weighted_seconds() const noexcept { return weight * seconds; }
-};
-
-/// The state of the whole run after a turn.
-struct tasks_progress {
-  std::span<const task_row> tasks;
-  std::size_t turn = 0;                      ///< the task whose turn it was
-  std::size_t trials = 0;                    ///< of all tasks
-  std::optional<std::size_t> trial_limit{};  ///< at which the run ends, if trials decide
-  double seconds = 0;                        ///< of all tasks' tuning, earlier runs in the logs included
-  double second_limit = std::numeric_limits<double>::infinity();  ///< at which the run ends
-};
-
 /// Options of tune_tasks(). When none of the four budgets is given: 100 trials a task on average.
 struct tasks_options {
   std::optional<std::size_t> trials{};           ///< of all tasks together, replayed ones included
@@ -96,9 +71,16 @@ struct tasks_options {
   /// When so many trials of a task are all invalid, every other batch of it is drawn at random from the whole space,
   /// until one is valid: the search may have begun where nothing runs. As long as a first round; 0: never.
   std::size_t explore_after = 4;
+  /// Before each turn of a task, so many others with its tag, those whose FLOP are most like its own, offer it their best
+  /// configurations, projected onto its space; what it does not know yet is measured first. 0: never. On recorded kernels
+  /// of the same kind, more helped more, up to 3 (see docs/scheduling.md).
+  std::size_t transfer = 3;
   std::size_t give_up_after = 256;  ///< trials without one valid result end a task. Kernels that ran after seventy
                                     ///< failures have been seen, and a mistake in a kernel never ends; 0: never
-  std::vector<std::function<bool(const tasks_progress&)>> observers{};  ///< called after each turn; true asks to stop
+  /// Called after each turn, where true asks to stop, and once at the end.
+  std::vector<std::function<bool(const tasks_progress&)>> observers{};
+  /// The log of each task that has none of its own, by the task's name: tileseek::tasks_log("run.jsonl"). None: no log.
+  std::function<std::shared_ptr<journal>(const std::string&)> log{};
   bool catch_interrupt = true;  ///< Ctrl-C ends the run and returns the best so far (see interrupt_guard)
 };
 
@@ -113,16 +95,11 @@ struct tasks_result {
   std::vector<std::string> notes;  ///< what was odd, with the task's name
   std::vector<std::any> results;   ///< of each task: a result<Config>, see of()
 
-  [[nodiscard]] std::size_t trials() const noexcept { return sum(&task_row::trials); }
-  [[nodiscard]] std::size_t replayed() const noexcept { return sum(&task_row::replayed); }
-  [[nodiscard]] std::size_t failed() const noexcept { return sum(&task_row::failed); }
+  [[nodiscard]] std::size_t trials() const noexcept { return detail::sum(tasks, &task_row::trials); }
+  [[nodiscard]] std::size_t replayed() const noexcept { return detail::sum(tasks, &task_row::replayed); }
+  [[nodiscard]] std::size_t failed() const noexcept { return detail::sum(tasks, &task_row::failed); }
   /// Of the tasks that have a valid result.
-  [[nodiscard]] double weighted_seconds() const noexcept {
-    double total = 0;
-    for (const auto& t : tasks)
-      if (t.valid()) total += t.weighted_seconds();
-    return total;
-  }
+  [[nodiscard]] double weighted_seconds() const noexcept { return detail::weighted_seconds(tasks); }
   /// Names of the tasks that have none.
   [[nodiscard]] std::vector<std::string> without_result() const {
     std::vector<std::string> out;
@@ -141,57 +118,11 @@ struct tasks_result {
   friend std::ostream& operator<<(std::ostream& out, const tasks_result& r) { return out << r.text(); }
   /// What operator<< prints.
   [[nodiscard, gnu::cold]] std::string text() const;
-
- private:
-  [[nodiscard]] std::size_t sum(std::size_t task_row::*member) const noexcept {
-    std::size_t total = 0;
-    for (const auto& t : tasks) total += t.*member;
-    return total;
-  }
 };
 
-/// The rows as a table, one line each under a head, numbers to the right. What is unknown is "-".
-[[nodiscard, gnu::cold]] inline std::string to_string(std::span<const task_row> rows) {
-  constexpr std::size_t columns = 9;
-  using line = std::vector<std::string>;
-  std::vector<line> lines{
-      {"ID", "Name", "FLOP", "Weight", "Speed (GFLOPS)", "Latency (us)", "Weighted Latency (us)", "Trials", "Done"}};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto& r = rows[i];
-    const auto known = [](bool is, double x, int digits) { return is ? fixed(x, digits) : std::string("-"); };
-    lines.push_back({std::to_string(i), r.name, known(r.flop > 0, r.flop, 0), shortest(r.weight),
-                     known(r.gflops() > 0, r.gflops(), 2), known(r.valid(), r.seconds * 1e6, 2),
-                     known(r.valid(), r.weighted_seconds() * 1e6, 2), std::to_string(r.trials),
-                     r.done() ? to_string(r.stopped) : ""});
-  }
-  std::vector<std::size_t> width(columns);
-  for (const auto& l : lines)
-    for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], l[c].size());
-  std::string out;
-  for (const auto& l : lines) {
-    std::string text;
-    for (std::size_t c = 0; c < columns; ++c) {
-      const std::string space(width[c] - l[c].size(), ' ');
-      const bool left = c == 1 || c == columns - 1;
-      detail::append(text, {c == 0 ? "" : " | ", left ? "" : space, l[c], left ? space : ""});
-    }
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    detail::append(out, {text, "\n"});
-  }
-  return out;
-}
-
 inline std::string tasks_result::text() const {
-  std::string s = to_string(std::span<const task_row>(tasks));
-  detail::append(s, {"Total trials: ", show_count(trials())});
-  if (failed() > 0) detail::append(s, {", ", show_count(failed()), " failed"});
-  if (replayed() > 0) detail::append(s, {", ", show_count(replayed()), " from the logs"});
-  detail::append(s, {"\nTotal weighted latency: ", fixed(weighted_seconds() * 1e6, 2), " us"});
-  if (const auto missing = without_result(); !missing.empty()) {
-    detail::append(s, {", without the ", missing.size(), " of ", tasks.size(), " tasks that have no valid result:"});
-    for (std::size_t i = 0; i < missing.size(); ++i) detail::append(s, {i == 0 ? " " : ", ", missing[i]});
-  }
-  detail::append(s, {"\nElapsed: ", show_clock(seconds), ", stopped by ", to_string(stopped), ", scheduler ", scheduler,
+  std::string s = to_string(std::span<const task_row>(tasks)) + detail::totals(tasks, std::nullopt);
+  detail::append(s, {"Elapsed: ", show_clock(seconds), ", stopped by ", to_string(stopped), ", scheduler ", scheduler,
                      ", seed ", seed});
   for (const auto& n : notes) detail::append(s, {"\nnote: ", n});
   return s;
@@ -247,10 +178,17 @@ class open_task {
   virtual ~open_task() = default;
   /// Searches until it has so many trials or has taken so many seconds, in all.
   virtual void turn(std::size_t trials, double seconds) = 0;
+  /// Has the strategy asked for the next batch, at most so many, and the measurer build it, if it can do so while others
+  /// are timed.
+  virtual void prepare(std::size_t most) = 0;
   [[nodiscard]] virtual const progress& state() const = 0;
   [[nodiscard]] virtual stop why() const = 0;
   [[nodiscard]] virtual std::optional<double> gap() const = 0;
   [[nodiscard]] virtual const std::vector<trial>& history() const = 0;
+  /// The best configuration: a Config, or nothing while there is none.
+  [[nodiscard]] virtual std::any best() const = 0;
+  /// Has the point nearest to another task's configuration measured next. False if it is known, or of another type.
+  virtual bool suggest(const std::any& configuration) = 0;
   /// Holds the final contest, if there is to be one. Adds what is odd to the notes; returns the result<Config>.
   [[nodiscard]] virtual std::any finish(task_row& row, std::vector<std::string>& notes) = 0;
 };
@@ -267,10 +205,23 @@ class open_session final : public open_task {
     search(s_, measurer_, s_.choices().batch);
     s_.end_turn();
   }
+  void prepare(std::size_t most) override {
+    const auto batch = s_.ask_ahead(std::min(most, s_.choices().batch));
+    if constexpr (PreparingMeasurer<M, Config>)
+      if (!batch.empty()) measurer_.prepare(std::span<const Config>(batch));
+  }
   [[nodiscard]] const progress& state() const override { return s_.state(); }
   [[nodiscard]] stop why() const override { return s_.why(); }
   [[nodiscard]] std::optional<double> gap() const override { return s_.gap(); }
   [[nodiscard]] const std::vector<trial>& history() const override { return s_.history(); }
+  [[nodiscard]] std::any best() const override {
+    const auto top = s_.best(1, 1);
+    return top.empty() ? std::any() : std::any(s_.searched().at(top.front().at));
+  }
+  bool suggest(const std::any& configuration) override {
+    const auto* const c = std::any_cast<Config>(&configuration);
+    return c != nullptr && s_.suggest({s_.searched().nearest(*c)}) > 0;
+  }
   [[nodiscard]] std::any finish(task_row& row, std::vector<std::string>& notes) override {
     auto r = s_.finish();
     if (s_.choices().rounds > 0 && r.best && !interrupt_guard::interrupted()) hold_contest(s_, measurer_, r);
@@ -285,6 +236,23 @@ class open_session final : public open_task {
   M& measurer_;
   session<Config> s_;
 };
+
+/// Offers a task the best configurations of up to `most` others of its group that have one.
+[[gnu::cold]] inline void transfer(std::size_t to, std::span<const task_state> states,
+                                   std::span<const std::unique_ptr<open_task>> open, std::size_t most) {
+  if (states[to].group == task_state::no_group) return;
+  std::vector<std::size_t> from;
+  std::vector<double> unlike;
+  for (std::size_t i = 0; i < states.size(); ++i)
+    if (i != to && states[i].group == states[to].group && states[i].history.valid()) {
+      from.push_back(i);
+      unlike.push_back(states[i].flop > 0 && states[to].flop > 0 ? std::abs(std::log(states[i].flop / states[to].flop))
+                                                                 : std::numeric_limits<double>::infinity());
+    }
+  auto order = ascending(unlike);
+  if (order.size() > most) order.resize(most);
+  for (const auto i : order) open[to]->suggest(open[from[i]]->best());
+}
 
 /// The name's own stream, so that a task draws the same numbers whatever its neighbours are.
 [[nodiscard]] constexpr std::uint64_t seed_of(std::string_view name, std::uint64_t seed) noexcept {
@@ -306,7 +274,8 @@ class task {
   /// @param strategy  one that can be copied, or a callable without parameters that makes one; one that can only be
   ///                  moved serves a single call of tune_tasks()
   /// @param choices   of this task's run, as for tune(). Its budgets end the task, `seed` is mixed with that of the
-  ///                  call, and `progress` is quiet unless it is asked for. Logs of different tasks are different files
+  ///                  call, and `progress` is quiet unless it is asked for. Its `log` is its own: tasks_options::log has
+  ///                  one for all
   /// @throws std::invalid_argument  the description or an option has no meaning
   template <class Config, class M, class S>
   task(task_description about, space<Config> of, M&& measurer, S&& strategy, options<Config> choices = {})
@@ -385,6 +354,7 @@ class task {
       if (o.flop <= 0) o.flop = about.flop;
       if (o.progress == verbosity::automatic) o.progress = verbosity::quiet;
       o.catch_interrupt = shared.catch_interrupt;
+      if (!o.log && shared.log) o.log = shared.log(about.name);
       auto strategy = make_one();
       if (shared.explore_after > 0) {
         std::string name = strategy.name();
@@ -422,6 +392,9 @@ class task {
 /// Tunes the tasks in turns under one budget: the scheduler chooses a task, which goes on with its search for a round.
 /// Every task has one round first, shorter if the budget is small. Then, for tasks whose options say so, the final
 /// contest between the best of each. The budget is never overshot, and every trial is counted once.
+///
+/// While a task's configurations are timed, the first batch of the one that is likely to be next is built, where the
+/// measurer can do both at a time (see PreparingMeasurer).
 ///
 /// With logs, a run that was killed makes the choices it would have made. All state belongs to the call: tasks and
 /// scheduler may be used again.
@@ -480,6 +453,19 @@ class task {
   const auto limit = choices.trials.value_or(std::numeric_limits<std::size_t>::max());
   const double second_limit = choices.seconds.value_or(std::numeric_limits<double>::infinity());
   std::size_t trials = 0;
+  const auto show = [&](std::optional<std::size_t> turn) {
+    tasks_progress now;
+    now.tasks = out.tasks;
+    now.turn = turn;
+    now.trials = trials;
+    now.trial_limit = choices.trials;
+    now.seconds = out.seconds;
+    now.second_limit = second_limit;
+    if (!turn) now.stopped = out.stopped;
+    bool asked_to_stop = false;
+    for (const auto& watch : choices.observers) asked_to_stop = watch(now) || asked_to_stop;
+    return asked_to_stop;
+  };
   while (out.stopped == stop::running) {
     if (choices.catch_interrupt && interrupt_guard::interrupted()) {
       out.stopped = stop::interrupted;
@@ -509,6 +495,16 @@ class task {
     if (!state.history.valid() && choices.give_up_after > row.trials)
       round = std::min(round, choices.give_up_after - row.trials);
 
+    if (choices.transfer > 0) detail::transfer(*chosen, states, open, choices.transfer);
+    if (limit - trials > round) {
+      // Who is next if this task is not? Its batch can be built while this one's is timed. It is asked for whether or not
+      // somebody builds it, so that the choices are the same.
+      state.finished = true;
+      const auto next = scheduler.peek(states, random);
+      state.finished = false;
+      if (next && *next < states.size() && !states[*next].finished)
+        open[*next]->prepare(choices.round > 0 ? choices.round : scheduler.round(states[*next]));
+    }
     const progress counted = running.state();
     const double until = counted.seconds + (second_limit - out.seconds);
     running.turn(counted.trials + round, until);
@@ -533,22 +529,13 @@ class task {
     if (running.why() != stop::interrupted) row.stopped = running.why();
     if (!row.done() && !state.history.valid() && choices.give_up_after > 0 && row.trials >= choices.give_up_after) {
       row.stopped = stop::stalled;
-      out.notes.push_back(detail::concat(
-          {row.name, ": given up after ", row.trials, " trials without a valid result; the last: ",
-           to_string(running.history().back().result.outcome), " ", running.history().back().result.note}));
+      out.notes.push_back(
+          detail::concat({row.name, ": given up after ", row.trials, " trials without a valid result"}));
     }
     state.gap = running.gap();
     state.finished = row.done();
 
-    tasks_progress shown;
-    shown.tasks = out.tasks;
-    shown.turn = *chosen;
-    shown.trials = trials;
-    shown.trial_limit = choices.trials;
-    shown.seconds = out.seconds;
-    shown.second_limit = second_limit;
-    for (const auto& watch : choices.observers)
-      if (watch(shown)) out.stopped = stop::observer;
+    if (show(*chosen)) out.stopped = stop::observer;
   }
 
   std::size_t untried = 0;
@@ -558,6 +545,7 @@ class task {
         detail::concat({"the budget ended before ", untried, " of ", tasks.size(), " tasks had a trial; give at least ",
                         tasks.size() * default_round, " trials"}));
   for (std::size_t i = 0; i < open.size(); ++i) out.results.push_back(open[i]->finish(out.tasks[i], out.notes));
+  static_cast<void>(show(std::nullopt));
   return out;
 }
 

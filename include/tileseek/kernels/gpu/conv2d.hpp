@@ -115,7 +115,7 @@ INLINE int offset_c(int z, int row, int column) {
 /// All tilings of a convolution of this shape that the device can run.
 /// @throws std::invalid_argument  the shape is none, or a tensor has more than 2^31 - 1 elements
 [[nodiscard]] inline space<tiling> conv2d_space(const conv2d_shape& shape, element type = element::fp32,
-                                                const device_limits& limits = {}) {
+                                                const block_limits& limits = {}) {
   return detail::space_of(detail::product_of(shape, type), limits);
 }
 
@@ -123,7 +123,7 @@ INLINE int offset_c(int z, int row, int column) {
 /// in the order {kernel_h, kernel_w, channels_in / groups, channels_out} for NHWC, {channels_out, channels_in / groups,
 /// kernel_h, kernel_w} for NCHW.
 [[nodiscard]] inline device_kernel<tiling> conv2d_kernel(const conv2d_shape& shape, element type = element::fp32,
-                                                         const device_limits& limits = {}) {
+                                                         const block_limits& limits = {}) {
   const auto p = detail::product_of(shape, type);
   const auto input = detail::operand(type, shape.input_size(), 1);
   const auto weights = detail::operand(type, shape.weights_size(), 2);

@@ -55,13 +55,13 @@ INLINE int offset_c(int z, int row, int column) { return (z * ROWS + row) * COLU
 /// All tilings of a product of this shape that the device can run.
 /// @throws std::invalid_argument  a size is below 1, or more than 2^31 - 1 elements in a matrix
 [[nodiscard]] inline space<tiling> matmul_space(const matmul_shape& shape, element type = element::fp32,
-                                                const device_limits& limits = {}) {
+                                                const block_limits& limits = {}) {
   return detail::space_of(detail::product_of(shape, type), limits);
 }
 
 /// The kernel: A, B and C as kernels::matmul has them, row-major.
 [[nodiscard]] inline device_kernel<tiling> matmul_kernel(const matmul_shape& shape, element type = element::fp32,
-                                                         const device_limits& limits = {}) {
+                                                         const block_limits& limits = {}) {
   const auto p = detail::product_of(shape, type);
   auto [arguments, truth] = detail::matmul_arguments(shape, type);
   return detail::kernel_of(p, limits, detail::matmul_text, std::move(arguments), std::move(truth));

@@ -15,10 +15,9 @@ namespace tileseek::kernels::gpu {
 ///                                             1, 2, 4 of float and 1, 2, 4, 8 of half_bits, aligned to their size
 ///   half_to_float(half_bits)                  a 16-bit float as storage: all that OpenCL has without an extension
 ///   COPY_ASYNC(bytes, to, from, valid), COMMIT_ASYNC(), WAIT_ASYNC(n)
-///       where HAS_ASYNC: copies 4, 8 or 16 bytes from global to shared memory in the background, or writes zeros unless
-///       valid; ends a group of copies; waits until at most the n last groups are under way (PTX ISA: cp.async)
-///
-/// HAS_ASYNC is 1 from compute capability 8.0 on, HAS_MMA (see MMA in tensor_matmul.hpp) likewise.
+///       copies 4, 8 or 16 bytes from global to shared memory in the background, or writes zeros unless valid; ends a
+///       group of copies; waits until at most the n last groups are under way (PTX ISA: cp.async). The copy is made
+///       at once below compute capability 8.0 and in OpenCL
 inline constexpr const char* prelude = R"(
 #define JOIN_(a, b, c) a##b##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
@@ -36,7 +35,6 @@ inline constexpr const char* prelude = R"(
 #define THREAD ((int)get_local_id(0))
 #define BLOCK(axis) ((int)get_group_id(axis))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#define HAS_ASYNC 0
 typedef float float_1;
 typedef float2 float_2;
 typedef float4 float_4;
@@ -75,7 +73,9 @@ INLINE float half_to_float(half_bits x) {
   return y;
 }
 #if __CUDA_ARCH__ >= 800
-#define HAS_ASYNC 1
+#define COPY_ASYNC(bytes, to, from, valid) copy_async<bytes>(to, from, valid)
+#define COMMIT_ASYNC() asm volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT_ASYNC(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 template <int Bytes>
 INLINE void copy_async(void* to, const void* from, bool valid) {
   const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
@@ -86,12 +86,17 @@ INLINE void copy_async(void* to, const void* from, bool valid) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(from), "n"(Bytes), "r"(live)
                  : "memory");
 }
-#define COPY_ASYNC(bytes, to, from, valid) copy_async<bytes>(to, from, valid)
-#define COMMIT_ASYNC() asm volatile("cp.async.commit_group;" ::: "memory")
-#define WAIT_ASYNC(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
-#else
-#define HAS_ASYNC 0
 #endif
+#endif
+#ifndef COPY_ASYNC
+INLINE void copy_at_once(int words, LOCAL unsigned* to, GLOBAL const unsigned* from, int valid) {
+#pragma unroll
+  for (int i = 0; i < words; ++i) to[i] = valid ? from[i] : 0;
+}
+#define COPY_ASYNC(bytes, to, from, valid) \
+  copy_at_once((bytes) / 4, (LOCAL unsigned*)(to), (GLOBAL const unsigned*)(from), valid)
+#define COMMIT_ASYNC()
+#define WAIT_ASYNC(n)
 #endif
 )";
 

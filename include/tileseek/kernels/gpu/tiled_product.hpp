@@ -28,6 +28,7 @@
 #include <tileseek/core/format.hpp>
 #include <tileseek/kernels/gpu/operand.hpp>
 #include <tileseek/kernels/gpu/prelude.hpp>
+#include <tileseek/measure/detail/device.hpp>
 #include <tileseek/measure/device_kernel.hpp>
 #include <tileseek/space/space.hpp>
 
@@ -35,7 +36,7 @@ namespace tileseek::kernels::gpu {
 
 /// What a block of threads may have. The defaults hold for every NVIDIA GPU since Maxwell (CUDA C++ programming guide,
 /// table of technical specifications).
-struct device_limits {
+struct block_limits {
   int threads = 1024;                    ///< of a block
   int warp = 32;                         ///< threads that run in step: no block is smaller, unless the problem is
   std::size_t shared_bytes = 48 * 1024;  ///< of a block
@@ -46,6 +47,16 @@ struct device_limits {
   /// Shared memory is asked for at the launch, not declared: CUDA's way to more than 48 KiB. False for OpenCL.
   bool dynamic_shared = false;
 };
+
+/// Of a device that cuda() or opencl() found. What OpenCL does not tell is as above.
+[[nodiscard]] inline block_limits limits_of(const device_limits& device) {
+  block_limits out;
+  out.threads = static_cast<int>(std::min<std::size_t>(device.all_threads, 1024));
+  out.shared_bytes = device.shared_bytes;
+  out.async_copies = device.architecture >= 80;
+  out.dynamic_shared = device.architecture > 0;
+  return out;
+}
 
 /// The configuration. Each array is a tile of a padded extent (tile_extent), outermost factor first. The outermost only
 /// completes the product: there are as many blocks as the size needs. The default is the classic one: 128 x 128 x 8 by
@@ -121,14 +132,14 @@ inline void check(std::string_view who, const product& p,
   return static_cast<std::size_t>(stage) * static_cast<std::size_t>(buffers * bytes_of(type));
 }
 
-/// Registers of a thread, estimated: its part of C, a column of A and a row of B of it, and the part of the next tiles
-/// that it holds on their way; 30 more for addresses and counters.
-[[nodiscard]] constexpr int registers_of(element type, int tm, int tn, int threads, int bm, int bn, int bk,
-                                         bool async) {
-  const int held = async ? 0
-                         : ceil_div(ceil_div(bm * bk, threads) * bytes_of(type), 4) +
-                               ceil_div(ceil_div(bn * bk, threads) * bytes_of(type), 4);
-  return tm * tn + tm + tn + held + 30;
+/// Elements of a tile that each thread fetches, of A and of B. More than 32 are hardly ever fast, and what they take of
+/// registers can't be foreseen.
+inline constexpr int most_fetched = 32;
+
+/// Registers of a thread, estimated: its part of C, a column of A and a row of B of it, and for each element that it
+/// fetches itself or its address; 30 more for what else there is.
+[[nodiscard]] constexpr int registers_of(int tm, int tn, int threads, int bm, int bn, int bk) {
+  return tm * tn + tm + tn + ceil_div(bm * bk, threads) + ceil_div(bn * bk, threads) + 30;
 }
 
 /// What the device's compiler can't be asked to compile: multiply-adds in the body of the unrolled loop. 2048 are 32 KiB
@@ -150,7 +161,6 @@ inline constexpr const char* tiled_product_text =
 #define PITCH_A (BM + row_padding)
 #define OFFSET_B ((BK * PITCH_A + 7) / 8 * 8)
 #define STAGE ((OFFSET_B + BK * BN + 7) / 8 * 8)
-#define ASYNC (HAS_ASYNC && background)
 )"
     // Elements at once: from global memory of A and B, from shared memory, to C.
     R"(
@@ -258,8 +268,8 @@ INLINE void put(const elem* from_a, const elem* from_b, LOCAL elem* stage) {
 )"
     // The background copy moves 4 bytes and more: it transposes floats one by one, and there is none for halves.
     R"(
-#if ASYNC
-INLINE void copy_tiles(const elem* a, const elem* b, int z, int row, int column, int k, elem* stage) {
+#if background
+INLINE void copy_tiles(GLOBAL const elem* a, GLOBAL const elem* b, int z, int row, int column, int k, LOCAL elem* stage) {
 #pragma unroll
   for (int i = 0; i < (BM * BK + THREADS - 1) / THREADS; ++i) {
     const int v = THREAD + i * THREADS;
@@ -317,7 +327,7 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
 #pragma unroll
     for (int j = 0; j < TN; ++j) sum[i][j] = 0;
   }
-#if ASYNC
+#if background
 #pragma unroll
   for (int t = 0; t < buffers - 1; ++t) {
     if (t < TILES) copy_tiles(a, b, z, row, column, t * BK, shared + t * STAGE);
@@ -363,35 +373,27 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
 }
 )";
 
-/// The text of a problem's kernel. `where` defines where an element of product z lies: offset_a(z, row, k), offset_b(z, k,
-/// column), both -1 for a zero that lies nowhere, and offset_c(z, row, column).
-[[nodiscard]] inline std::string source_of(const product& p, const device_limits& limits, std::string_view where) {
-  const bool half = p.type == element::fp16;
-  return tileseek::detail::concat({limits.dynamic_shared ? "#define DYNAMIC_SHARED\n" : "",
-                                   prelude,
-                                   "#define elem ",
-                                   half ? "half_bits" : "float",
-                                   "\n#define TO_FLOAT(x) ",
-                                   half ? "half_to_float(x)" : "(x)",
-                                   "\n#define ROWS ",
-                                   p.rows,
-                                   "\n#define COLUMNS ",
-                                   p.columns,
-                                   "\n#define DEPTH ",
-                                   p.depth,
-                                   "\n#define RUN_A ",
-                                   p.run_a,
-                                   "\n#define RUN_B ",
-                                   p.run_b,
-                                   "\n#define RUN_C ",
-                                   p.run_c,
-                                   "\n",
-                                   where,
-                                   tiled_product_text});
+/// The text of a problem's kernel, which follows the prelude and the problem's sizes.
+[[nodiscard]] inline std::string source_of(const product& p, const block_limits& limits, std::string_view text) {
+  std::string out = limits.dynamic_shared ? "#define DYNAMIC_SHARED\n" : "";
+  out += prelude;
+  const auto define = [&out](const char* name, int value) {
+    tileseek::detail::append(out, {"#define ", name, " ", value, "\n"});
+  };
+  define("ROWS", p.rows);
+  define("COLUMNS", p.columns);
+  define("DEPTH", p.depth);
+  define("RUN_A", p.run_a);
+  define("RUN_B", p.run_b);
+  define("RUN_C", p.run_c);
+  out += p.type == element::fp16 ? "#define elem half_bits\n#define TO_FLOAT(x) half_to_float(x)\n"
+                                 : "#define elem float\n#define TO_FLOAT(x) (x)\n";
+  out += text;
+  return out;
 }
 
 /// All tilings of a problem that the device can run.
-[[nodiscard]] inline space<tiling> space_of(const product& p, const device_limits& limits) {
+[[nodiscard]] inline space<tiling> space_of(const product& p, const block_limits& limits) {
   using t = tiling;
   const bool half = p.type == element::fp16;
   // A problem of fewer elements than a warp has threads is computed by fewer.
@@ -414,9 +416,14 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
   else
     out.add("background", &t::background, {false});
   const auto near = [](int size) { return [size](int tile) { return tile < 2 * size; }; };
+  const auto small = [](int factor) { return factor <= 8; };
   return out.where("a block is less than twice as high as C", near(p.rows), inclusive(&t::m, 1))
       .where("a block is less than twice as wide as C", near(p.columns), inclusive(&t::n, 1))
       .where("a tile is less than twice as deep as the product", near(p.depth), factor(&t::k, 1))
+      .where("at most 8 vthreads along m", small, factor(&t::m, 1))  // as many as Ansor allows
+      .where("at most 8 vthreads along n", small, factor(&t::n, 1))
+      .where("at most 8 inner rows", small, factor(&t::m, 4))  // two accesses to shared memory
+      .where("at most 8 inner columns", small, factor(&t::n, 4))
       .where(
           "the device has so many threads a block, and a warp is not left idle",
           [=](int m, int n) { return m * n >= least && m * n <= limits.threads; }, factor(&t::m, 2), factor(&t::n, 2))
@@ -439,37 +446,47 @@ KERNEL(tiled_product, THREADS)(GLOBAL const elem* RESTRICT a, GLOBAL const elem*
           },
           inclusive(&t::m, 1), inclusive(&t::n, 1), factor(&t::k, 1), &t::row_padding, &t::buffers)
       .where(
-          "sums and tiles on their way fit in the registers",
-          [=](int bm, int m, int bn, int n, int bk, bool async) {
-            const int registers = registers_of(p.type, bm / m, bn / n, m * n, bm, bn, bk, async);
+          "a thread fetches at most 32 elements of a tile of A, and of B",
+          [](int bm, int m, int bn, int n, int bk) { return std::max(bm, bn) * bk <= most_fetched * m * n; },
+          inclusive(&t::m, 1), factor(&t::m, 2), inclusive(&t::n, 1), factor(&t::n, 2), factor(&t::k, 1))
+      .where(
+          "sums and what is fetched fit in the registers",
+          [=](int bm, int m, int bn, int n, int bk) {
+            const int registers = registers_of(bm / m, bn / n, m * n, bm, bn, bk);
             return registers <= limits.thread_registers &&
                    round_up(registers, 8) * round_up(m * n, limits.warp) <= limits.registers;
           },
-          inclusive(&t::m, 1), factor(&t::m, 2), inclusive(&t::n, 1), factor(&t::n, 2), factor(&t::k, 1),
-          &t::background)
+          inclusive(&t::m, 1), factor(&t::m, 2), inclusive(&t::n, 1), factor(&t::n, 2), factor(&t::k, 1))
       .where(
           "the unrolled loop is no longer than the instruction cache",
           [](int bm, int m, int bn, int n, int unroll) { return bm / m * (bn / n) * unroll <= most_unrolled; },
           inclusive(&t::m, 1), factor(&t::m, 2), inclusive(&t::n, 1), factor(&t::n, 2), &t::unroll_depth);
 }
 
-[[nodiscard]] inline launch geometry_of(const product& p, const device_limits& limits, const tiling& t) {
-  const int bm = t.m[1] * t.m[2] * t.m[3] * t.m[4], bn = t.n[1] * t.n[2] * t.n[3] * t.n[4];
+/// @param shared  bytes of shared memory of a block
+[[nodiscard]] inline launch geometry_of(const product& p, const block_limits& limits, int bm, int bn, int threads,
+                                        std::size_t shared) {
   launch out;
   out.blocks = {static_cast<std::size_t>(ceil_div(p.rows, bm)) * static_cast<std::size_t>(ceil_div(p.columns, bn)),
                 static_cast<std::size_t>(p.count), 1};
-  out.threads = {static_cast<std::size_t>(t.m[2] * t.n[2]), 1, 1};
-  if (limits.dynamic_shared) out.shared_bytes = shared_bytes(p.type, bm, bn, t.k[1], t.row_padding, t.buffers);
+  out.threads = {static_cast<std::size_t>(threads), 1, 1};
+  if (limits.dynamic_shared) out.shared_bytes = shared;
   return out;
 }
 
-[[nodiscard]] inline device_kernel<tiling> kernel_of(const product& p, const device_limits& limits,
-                                                     std::string_view where, std::vector<argument> arguments,
+/// @param where  text that defines where an element of product z lies: offset_a(z, row, k), offset_b(z, k, column), both
+///               -1 for a zero that lies nowhere, and offset_c(z, row, column)
+[[nodiscard]] inline device_kernel<tiling> kernel_of(const product& p, const block_limits& limits,
+                                                     const std::string& where, std::vector<argument> arguments,
                                                      reference truth) {
   device_kernel<tiling> out;
-  out.source = source_of(p, limits, where);
+  out.source = source_of(p, limits, where + tiled_product_text);
   out.function = "tiled_product";
-  out.geometry = [=](const tiling& t) { return geometry_of(p, limits, t); };
+  out.geometry = [=](const tiling& t) {
+    const int bm = t.m[1] * t.m[2] * t.m[3] * t.m[4], bn = t.n[1] * t.n[2] * t.n[3] * t.n[4];
+    return geometry_of(p, limits, bm, bn, t.m[2] * t.n[2],
+                       shared_bytes(p.type, bm, bn, t.k[1], t.row_padding, t.buffers));
+  };
   out.arguments = std::move(arguments);
   out.truth = std::move(truth);
   return out;

@@ -35,32 +35,6 @@
 
 namespace tileseek {
 
-/// What a device is, and what it can hold of a block.
-struct device_limits {
-  std::string name;
-  std::array<std::size_t, 3> threads{};  ///< of a block, in each direction
-  std::size_t all_threads = 0;           ///< of a block
-  std::size_t shared_bytes = 0;          ///< of a block
-  std::size_t processors = 0;            ///< streaming multiprocessors, compute units
-  std::size_t cache_bytes = 0;           ///< of the last level on the device
-  int architecture = 0;                  ///< CUDA: 90 for sm_90; else 0
-  bool is_cpu = false;
-
-  /// Why a launch does not fit; empty: it does, as far as the launch alone tells.
-  [[nodiscard]] std::string refuses(const launch& l) const {
-    if (l.threads.product() == 0 || l.blocks.product() == 0) return "the launch is empty";
-    for (std::size_t d = 0; d < 3; ++d)
-      if (l.threads.array()[d] > threads[d])
-        return detail::concat(
-            {l.threads.array()[d], " threads in direction ", d, " of a block, the device has ", threads[d]});
-    if (l.threads.product() > all_threads)
-      return detail::concat({l.threads.product(), " threads in a block, the device has ", all_threads});
-    if (l.shared_bytes > shared_bytes)
-      return detail::concat({l.shared_bytes, " bytes of shared memory for a block, the device has ", shared_bytes});
-    return {};
-  }
-};
-
 namespace detail {
 
 /// What went wrong on a device.
@@ -69,7 +43,7 @@ struct device_failure : std::runtime_error {
   device_failure(status s, const std::string& what) : std::runtime_error(what), outcome(s) {}
 };
 
-/// A bag of bytes that in_child() can hand over.
+/// As bytes that in_child() can hand over.
 [[nodiscard]] inline std::string pack(const device_limits& l) {
   std::string out;
   for (const std::uint64_t n : {l.threads[0], l.threads[1], l.threads[2], l.all_threads, l.shared_bytes, l.processors,
@@ -82,6 +56,13 @@ struct device_failure : std::runtime_error {
   if (bytes.size() < sizeof n) throw std::runtime_error("the device did not say what it is");
   std::memcpy(n.data(), bytes.data(), sizeof n);
   return {bytes.substr(sizeof n), {n[0], n[1], n[2]}, n[3], n[4], n[5], n[6], static_cast<int>(n[7]), n[8] != 0};
+}
+
+/// What the backend's device is, found out in another process.
+/// @throws std::runtime_error  there is none
+template <class Backend>
+[[nodiscard]] device_limits ask_limits(std::size_t device) {
+  return unpack_limits(in_child([device] { return pack(Backend::limits(device)); }, 60));
 }
 
 /// A kernel, what it is compiled to, and what happens on the device. The backend has
@@ -107,7 +88,7 @@ class device_source {
       kernel_.source = std::move(*text);
     }
     static_cast<void>(text_of(of.default_configuration()));  // the function names parameters that there are
-    limits_ = unpack_limits(in_child([this] { return pack(Backend::limits(kernel_.device)); }, 60));
+    limits_ = ask_limits<Backend>(kernel_.device);
     common_ = checksum(limits_.name, static_cast<std::uint64_t>(limits_.architecture));
     for (const auto& f : kernel_.flags) common_ = checksum(f, common_);
   }

@@ -1,0 +1,21 @@
+#include <tileseek/kernels/gpu/matmul.hpp>
+
+#include <doctest/doctest.h>
+
+#include <tileseek/measure/opencl.hpp>
+
+#include "on_opencl.hpp"
+
+using namespace tileseek::kernels;
+using gpu::element;
+
+TEST_CASE("products of odd shapes, of both types, are right on OpenCL") {
+  gpu::block_limits limits;
+  limits.threads = 64;
+  limits.thread_registers = 64;
+  for (const auto type : {element::fp32, element::fp16}) {
+    limits.async_copies = type == element::fp32;  // copied at once in OpenCL: the indices are the same
+    const matmul_shape shape{61, type == element::fp32 ? 37 : 40, 29, 2};
+    check_on_opencl(gpu::matmul_space(shape, type, limits), gpu::matmul_kernel(shape, type, limits), 1);
+  }
+}

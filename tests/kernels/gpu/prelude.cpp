@@ -1,0 +1,82 @@
+#include <tileseek/kernels/gpu/prelude.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <tileseek/core/rng.hpp>
+#include <tileseek/kernels/gpu/conv2d.hpp>
+#include <tileseek/kernels/gpu/matmul.hpp>
+#include <tileseek/kernels/gpu/tensor_matmul.hpp>
+#include <tileseek/measure/cuda.hpp>
+#include <tileseek/measure/detail/source_text.hpp>
+
+// The same text is CUDA: it compiles for all architectures, and the defaults keep to the registers. No GPU is needed.
+
+namespace {
+
+using namespace tileseek::kernels;
+using gpu::element;
+
+template <class Config>
+tileseek::cuda_usage compile(const tileseek::space<Config>& space, const tileseek::device_kernel<Config>& kernel,
+                             const Config& c, int architecture) {
+  std::string text;
+  for (const auto& [name, v] : tileseek::detail::source_values(space.named_values_of(c)))
+    text += "#define " + name + " " + v + "\n";
+  return tileseek::compile_cuda(text + kernel.source, kernel.function, architecture).usage;
+}
+
+}  // namespace
+
+TEST_CASE("the default matmul of 4096 x 4096 x 4096 for sm_90 spills nothing, from registers and in the background") {
+  const matmul_shape shape{4096, 4096, 4096};
+  gpu::block_limits limits;
+  limits.async_copies = true;
+  const auto space = gpu::matmul_space(shape, element::fp32, limits);
+  const auto kernel = gpu::matmul_kernel(shape, element::fp32, limits);
+  auto t = space.default_configuration();
+  for (const bool background : {false, true}) {
+    t.background = background;
+    REQUIRE(space.contains(t));
+    const auto used = compile(space, kernel, t, 90);
+    CHECK(used.spilled == 0);
+    if (!background) CHECK(used.registers <= 128);  // two blocks of 256 threads on a multiprocessor
+    CHECK(used.shared_bytes == 2 * 4 * 8 * (128 + 4 + 128));
+  }
+}
+
+TEST_CASE("the default tensor-core matmul spills nothing") {
+  const matmul_shape shape{4096, 4096, 4096};
+  const auto space = gpu::tensor_matmul_space(shape);
+  const auto kernel = gpu::tensor_matmul_kernel(shape);
+  for (const int architecture : {75, 90})
+    CHECK(compile(space, kernel, space.default_configuration(), architecture).spilled == 0);
+}
+
+TEST_CASE("random configurations compile for an architecture each") {
+  tileseek::rng random(1);
+  gpu::block_limits limits;
+  limits.async_copies = true;
+  limits.dynamic_shared = true;
+  const conv2d_shape shape{.height = 28,
+                           .width = 28,
+                           .channels_in = 24,
+                           .channels_out = 20,
+                           .kernel_h = 3,
+                           .kernel_w = 3,
+                           .stride_h = 2,
+                           .stride_w = 2,
+                           .padding_h = 1,
+                           .padding_w = 1,
+                           .groups = 2};
+  const auto space = gpu::conv2d_space(shape, element::fp32, limits);
+  const auto kernel = gpu::conv2d_kernel(shape, element::fp32, limits);
+  for (const int architecture : {75, 80, 86, 89, 90, 100, 120}) {
+    const auto t = space.sample(random);
+    CAPTURE(space.describe(t));
+    CHECK(compile(space, kernel, t, architecture).registers <= 255);
+  }
+}
