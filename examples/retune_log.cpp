@@ -1,12 +1,13 @@
 // Goes on where Ansor stopped: takes the best record of each task in its log, and searches the tile sizes around it.
 //
 //   retune_log conv2d.json --propose 16 > next.json        records for TVM to measure
-//   retune_log conv2d.json --trials 64 --worker python3 my_worker.py > measured.json
+//   retune_log conv2d.json --trials 64 --worker python3 record_worker.py > measured.json
 //   retune_log conv2d.json --replay --known 10             in a log that holds the answers: how soon the best is found
 //
 // A worker is a program that speaks the protocol of docs/command.md; each request has a member "record", the line to
-// build and time. Records that differ from the best one in tile sizes alone are told to the strategy. New ones are the best record's line
-// with other tile sizes, and a result: of the worker, or "unknown error", which TVM passes over.
+// build and time (record_worker.py is a frame for one). Records that differ from the best one in tile sizes alone are
+// told to the strategy. New ones are the best record's line with other tile sizes, and a result: of the worker, or
+// "unknown error", which TVM passes over.
 
 #include <algorithm>
 #include <cstddef>
