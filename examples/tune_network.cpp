@@ -7,6 +7,7 @@
 #include <tileseek/kernels/conv2d_problem.hpp>
 #include <tileseek/kernels/matmul_problem.hpp>
 #include <tileseek/kernels/networks.hpp>
+#include <tileseek/record/log.hpp>
 #include <tileseek/report/task_events.hpp>
 #include <tileseek/schedule/registry.hpp>
 #include <tileseek/tune/tasks.hpp>

@@ -1,0 +1,194 @@
+#pragma once
+// What is known of a tiled product before it runs: how it fills a GPU and what it asks of its memories. These numbers are
+// features for cost models (dynamic gradient descent learns from them alone), and rank configurations without a device.
+//
+//   C. Li, Y. Xu, S. Mahdipour Saravani, P. Sadayappan: Accelerated auto-tuning of GPU kernels for tensor computations.
+//   ICS 2024.
+//
+// Their features, with sizes in bytes, limits of a multiprocessor where theirs were a block's, warps where theirs were
+// threads, and rows and columns in their places. Transactions and bank conflicts are those of this kernel.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+
+#include <tileseek/core/format.hpp>
+#include <tileseek/kernels/gpu/conv2d.hpp>
+#include <tileseek/kernels/gpu/matmul.hpp>
+#include <tileseek/kernels/gpu/tiled_product.hpp>
+#include <tileseek/space/space.hpp>
+
+namespace tileseek::kernels::gpu {
+
+/// What a GPU's multiprocessors hold at a time, and how many there are. The default is an H100.
+struct multiprocessors {
+  int count = 132;
+  int threads = 2048;                     ///< resident on one
+  int blocks = 32;                        ///< likewise
+  int registers = 65536;                  ///< 32-bit, of one
+  std::size_t shared_bytes = 228 * 1024;  ///< of one
+  std::size_t reserved_bytes = 1024;      ///< of these, for each block
+  double multiply_adds = 128;             ///< of one, fp32, in a clock
+  double latency = 4;                     ///< clocks of a multiply-add
+  double global_bytes = 15;               ///< of device memory, for each in a clock: 3.35 TB/s at 1.7 GHz
+};
+
+/// Of an architecture (90: sm_90), by the CUDA C++ programming guide's table of technical specifications.
+/// @throws std::invalid_argument  it is not known
+[[nodiscard]] inline multiprocessors multiprocessors_of(int architecture, int count) {
+  multiprocessors out;
+  out.count = count;
+  const auto holds = [&out](int threads, int blocks, std::size_t kibibytes) {
+    out.threads = threads;
+    out.blocks = blocks;
+    out.shared_bytes = kibibytes * 1024;
+  };
+  switch (architecture) {
+    case 75:
+      holds(1024, 16, 64);
+      out.reserved_bytes = 0;
+      out.multiply_adds = 64;
+      break;
+    case 80:
+      holds(2048, 32, 164);
+      out.multiply_adds = 64;
+      break;
+    case 86: holds(1536, 16, 100); break;
+    case 89: holds(1536, 24, 100); break;
+    case 90:
+    case 100: holds(2048, 32, 228); break;
+    case 120: holds(1536, 24, 100); break;
+    default:
+      tileseek::detail::fail<std::invalid_argument>(
+          {"multiprocessors_of: sm_", architecture, " is not known; there are 75, 80, 86, 89, 90, 100 and 120"});
+  }
+  return out;
+}
+
+/// Blocks that a multiprocessor runs at a time; 0: none can be launched. Registers are handed out by 8 a thread, to whole
+/// warps.
+[[nodiscard]] constexpr int resident_blocks(const multiprocessors& on, int threads, int registers,
+                                            std::size_t shared_bytes) {
+  const int whole = detail::round_up(threads, 32);
+  const auto by_memory = static_cast<int>(on.shared_bytes / std::max<std::size_t>(shared_bytes + on.reserved_bytes, 1));
+  return std::min({on.threads / whole, on.blocks, on.registers / (detail::round_up(registers, 8) * whole), by_memory});
+}
+
+/// The features of a configuration.
+struct analysis {
+  double wave_efficiency = 0;     ///< share of the multiprocessors that have a block to run, over all waves of blocks
+  double occupancy = 0;           ///< resident warps over the most there can be
+  double thread_parallelism = 0;  ///< sums of a thread: multiply-adds that do not wait for each other
+  double warp_parallelism = 0;    ///< resident warps of a multiprocessor
+  double concurrency = 0;         ///< the product of the two
+  double register_reuse = 0;      ///< multiply-adds for each number that comes to registers
+  double global_intensity = 0;    ///< multiply-adds for each byte of the sectors fetched from global memory
+  double shared_intensity = 0;    ///< multiply-adds for each wavefront of shared memory
+};
+
+namespace detail {
+
+/// Wavefronts of shared memory that an access of a warp takes, of so many bytes a thread: as many as one of the 32 banks
+/// has different words to deliver.
+/// @param of_thread  the address of a thread's bytes
+template <class Address>
+[[nodiscard]] int wavefronts(int bytes, const Address& of_thread) {
+  std::array<int, 128> seen{};  // words: 32 threads, 16 bytes each at most
+  std::array<int, 32> of_bank{};
+  auto end = seen.begin();
+  for (int lane = 0; lane < 32; ++lane)
+    for (int b = 0; b < bytes; b += 4) {
+      const int word = (of_thread(lane) + b) / 4;
+      if (std::find(seen.begin(), end, word) != end) continue;
+      *end++ = word;
+      ++of_bank[static_cast<std::size_t>(word % 32)];
+    }
+  return *std::max_element(of_bank.begin(), of_bank.end());
+}
+
+[[nodiscard]] inline analysis analyse(const product& p, const tiling& t, const multiprocessors& on) {
+  const int bm = t.m[1] * t.m[2] * t.m[3] * t.m[4], bn = t.n[1] * t.n[2] * t.n[3] * t.n[4], bk = t.k[1];
+  const int tm = bm / t.m[2], tn = bn / t.n[2], threads = t.m[2] * t.n[2], warps = ceil_div(threads, 32);
+  const int bytes = bytes_of(p.type), pitch = bm + t.row_padding;
+  const double blocks = 1.0 * ceil_div(p.rows, bm) * ceil_div(p.columns, bn) * p.count;
+  const double tiles = ceil_div(p.depth, bk);
+  const int resident = resident_blocks(on, threads, registers_of(tm, tn, threads, bm, bn, bk),
+                                       shared_bytes(p.type, bm, bn, bk, t.row_padding, t.buffers));
+  analysis out;
+  out.wave_efficiency = blocks / on.count / std::ceil(blocks / on.count);
+  out.warp_parallelism = warps * resident;
+  out.occupancy = out.warp_parallelism * 32 / on.threads;
+  out.thread_parallelism = tm * tn;
+  out.concurrency = out.thread_parallelism * out.warp_parallelism;
+  out.register_reuse = 1 / (1.0 / tm + 1.0 / tn + 1.0 / p.depth);  // of A, of B, of C
+
+  // Sectors of 32 bytes: a tile's rows are so many stretches of what lies together.
+  const auto sectors = [bytes](int rows, int columns, int run) {
+    const int stretch = std::min(columns, run);
+    return 1.0 * rows * ceil_div(columns, stretch) * ceil_div(stretch * bytes, 32);
+  };
+  const double fetched = 32 * blocks * tiles * (sectors(bm, bk, p.run_a) + sectors(bk, bn, p.run_b));
+  out.global_intensity = 1.0 * p.rows * p.columns * p.depth * p.count / fetched;
+
+  // Of the first warp and one tile: what it reads for its sums, and what it writes of its share.
+  const auto widest = [](int inner, int row) {
+    return inner % 4 == 0 && row % 4 == 0 ? 4 : inner % 2 == 0 && row % 2 == 0 ? 2 : 1;
+  };
+  const int read_a = widest(t.m[4], pitch), read_b = widest(t.n[4], bn);
+  const int fetch_a = t.background ? 1 : usable_width(t.fetch_width, bk, p.run_a);
+  const int fetch_b = usable_width(t.fetch_width, bn, p.run_b);
+  const int rows = t.m[3] * t.m[4], columns = t.n[3] * t.n[4];  // of a thread that lie together
+  const double reads =
+      1.0 * tm / read_a * wavefronts(read_a * bytes, [&](int lane) { return lane / t.lanes % t.m[2] * rows * bytes; }) +
+      1.0 * tn / read_b * wavefronts(read_b * bytes, [&](int lane) {
+        return (lane / (t.lanes * t.m[2]) * t.lanes + lane % t.lanes) * columns * bytes;
+      });
+  const double writes =
+      1.0 * ceil_div(bm * bk, threads) *
+          wavefronts(
+              bytes,
+              [&](int lane) { return (lane % (bk / fetch_a) * fetch_a * pitch + lane / (bk / fetch_a)) * bytes; }) +
+      1.0 * ceil_div(bk * bn / fetch_b, threads) *
+          wavefronts(fetch_b * bytes, [&](int lane) { return lane * fetch_b * bytes; });
+  out.shared_intensity = 32.0 * tm * tn * bk / (bk * reads + writes);
+  return out;
+}
+
+}  // namespace detail
+
+/// The features of a configuration for a product or a convolution.
+template <class Shape>
+[[nodiscard]] analysis analyse(const Shape& shape, element type, const tiling& t, const multiprocessors& on = {}) {
+  return detail::analyse(detail::product_of(shape, type), t, on);
+}
+
+/// The share of the GPU's multiply-adds that a configuration can reach at most: what its waves of blocks, the latency of
+/// multiply-adds, shared memory (a wavefront a clock) and global memory allow. For ranking; caches are not in it.
+[[nodiscard]] inline double attainable(const analysis& a, const multiprocessors& on) {
+  const double hidden = 32 * a.concurrency / (on.latency * on.multiply_adds);
+  const double shared = a.shared_intensity / on.multiply_adds;
+  const double global = a.global_intensity * on.global_bytes / on.multiply_adds;
+  return a.wave_efficiency * std::min({1.0, hidden, shared, global});
+}
+
+/// Tells the cost models these features of the configurations of a space (matmul_space, conv2d_space).
+template <class Shape>
+void add_features(space<tiling>& to, const Shape& shape, element type = element::fp32, const multiprocessors& on = {}) {
+  const auto add = [&](const char* name, double analysis::*which) {
+    to.feature(name, [p = detail::product_of(shape, type), on, which](const tiling& t) {
+      return detail::analyse(p, t, on).*which;
+    });
+  };
+  add("wave efficiency", &analysis::wave_efficiency);
+  add("occupancy", &analysis::occupancy);
+  add("thread parallelism", &analysis::thread_parallelism);
+  add("warp parallelism", &analysis::warp_parallelism);
+  add("concurrency", &analysis::concurrency);
+  add("register reuse", &analysis::register_reuse);
+  add("global intensity", &analysis::global_intensity);
+  add("shared intensity", &analysis::shared_intensity);
+}
+
+}  // namespace tileseek::kernels::gpu

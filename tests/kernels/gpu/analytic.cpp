@@ -1,0 +1,93 @@
+#include <tileseek/kernels/gpu/analytic.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include <tileseek/core/rng.hpp>
+
+using namespace tileseek::kernels;
+using gpu::element;
+using gpu::tiling;
+
+TEST_CASE("wavefronts: broadcasts are free, different words of one bank wait for each other") {
+  using gpu::detail::wavefronts;
+  CHECK(wavefronts(4, [](int lane) { return 4 * lane; }) == 1);
+  CHECK(wavefronts(4, [](int) { return 40; }) == 1);
+  CHECK(wavefronts(4, [](int lane) { return 8 * lane; }) == 2);
+  CHECK(wavefronts(4, [](int lane) { return 128 * lane; }) == 32);
+  CHECK(wavefronts(4, [](int lane) { return 132 * lane; }) == 1);
+  CHECK(wavefronts(8, [](int lane) { return 8 * lane; }) == 2);
+  CHECK(wavefronts(16, [](int lane) { return 16 * lane; }) == 4);
+  CHECK(wavefronts(16, [](int lane) { return 16 * (lane % 8); }) == 1);
+  CHECK(wavefronts(16, [](int lane) { return 32 * lane; }) == 8);
+  CHECK(wavefronts(2, [](int lane) { return 2 * lane; }) == 1);
+}
+
+TEST_CASE("resident blocks: by threads, registers, shared memory, and none") {
+  gpu::multiprocessors h100;
+  CHECK(gpu::resident_blocks(h100, 256, 32, 1024) == 8);
+  CHECK(gpu::resident_blocks(h100, 256, 128, 1024) == 2);
+  CHECK(gpu::resident_blocks(h100, 256, 121, 1024) == 2);
+  CHECK(gpu::resident_blocks(h100, 256, 32, 75 * 1024) == 3);
+  CHECK(gpu::resident_blocks(h100, 1, 32, 0) == 32);
+  CHECK(gpu::resident_blocks(h100, 1024, 255, 0) == 0);
+  CHECK(gpu::resident_blocks(h100, 256, 32, 228 * 1024) == 0);
+  CHECK(gpu::resident_blocks(gpu::multiprocessors_of(86, 82), 1024, 32, 0) == 1);
+  CHECK_THROWS_AS(static_cast<void>(gpu::multiprocessors_of(61, 20)), std::invalid_argument);
+}
+
+TEST_CASE("the classic tiling, worked by hand") {
+  const matmul_shape shape{4096, 4096, 4096};
+  const auto a = gpu::analyse(shape, element::fp32, tiling{}, gpu::multiprocessors{});
+  CHECK(a.wave_efficiency == doctest::Approx(1024.0 / 132 / 8));
+  CHECK(a.thread_parallelism == 64);
+  CHECK(a.warp_parallelism == 16);  // two blocks of 8 warps, by registers
+  CHECK(a.occupancy == 0.25);
+  CHECK(a.concurrency == 1024);
+  CHECK(a.register_reuse == doctest::Approx(1 / (2.0 / 8 + 1.0 / 4096)));
+  CHECK(a.global_intensity == doctest::Approx(128 * 128 * 8 / (4.0 * 8 * (128 + 128))));
+  // A warp is 4 x 8 threads. A step reads 2 x 4 numbers of A a thread, 64 bytes a warp at once, and of B, 128 bytes. A
+  // tile writes 4 numbers of A, which the padding puts in different banks, and 16 bytes of B, 512 a warp.
+  CHECK(a.shared_intensity == doctest::Approx(32.0 * 64 * 8 / (8 * (2 * 1 + 2 * 1) + 4 * 1 + 1 * 4)));
+  tiling unpadded;
+  unpadded.row_padding = 0;
+  CHECK(gpu::analyse(shape, element::fp32, unpadded).shared_intensity < a.shared_intensity);
+  CHECK(gpu::attainable(a, {}) == doctest::Approx(a.wave_efficiency));
+}
+
+TEST_CASE("rows and columns are in their places") {
+  const tiling wide{.m = {1, 1, 8, 1, 2}, .n = {1, 1, 32, 1, 8}, .k = {1, 8}};
+  const auto a = gpu::analyse(matmul_shape{16, 2560, 64}, element::fp32, wide);
+  CHECK(a.register_reuse == doctest::Approx(1 / (1.0 / 2 + 1.0 / 8 + 1.0 / 64)));
+  CHECK(a.wave_efficiency == doctest::Approx(10.0 / 132));
+}
+
+TEST_CASE("features are finite and positive, and in the space") {
+  tileseek::rng random(1);
+  const conv2d_shape conv{.height = 14,
+                          .width = 14,
+                          .channels_in = 32,
+                          .channels_out = 48,
+                          .kernel_h = 3,
+                          .kernel_w = 3,
+                          .padding_h = 1,
+                          .padding_w = 1};
+  for (const auto type : {element::fp32, element::fp16}) {
+    auto space = gpu::conv2d_space(conv, type);
+    gpu::add_features(space, conv, type);
+    const auto& lattice = space.lattice();
+    CHECK(lattice.features().size() == 8);
+    for (int i = 0; i < 100; ++i) {
+      const auto p = lattice.sample(random);
+      CAPTURE(space.describe(space.at(p)));
+      for (const auto& f : lattice.features()) {
+        CAPTURE(f.name);
+        CHECK(f.value(p) > 0);
+        CHECK(std::isfinite(f.value(p)));
+      }
+      CHECK(gpu::attainable(gpu::analyse(conv, type, space.at(p)), {}) <= 1);
+    }
+  }
+}
