@@ -1,5 +1,5 @@
 // Tunes the bundled kernels and compares them with OpenBLAS (matmul) and oneDNN (conv2d): one thread, a few trials a
-// shape, then interleaved rounds with the library in the same run. See docs/kernels.md.
+// shape, then interleaved rounds with the library in the same run, by the thread's CPU time. See docs/kernels.md.
 #include <tileseek/kernels/shapes.hpp>
 #include <tileseek/search/registry.hpp>
 #include <tileseek/tileseek.hpp>
@@ -14,8 +14,13 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <time.h>
 
 namespace {
 
@@ -25,7 +30,7 @@ struct arguments {
   std::string only;
   std::string strategy = "bayesian";
   std::size_t trials = 200;
-  std::size_t rounds = 15;
+  std::size_t rounds = 21;
   std::uint64_t seed = 0;
   bool json = false;
 };
@@ -47,27 +52,66 @@ struct row {
 
 double gflops(const row& r, double seconds) { return r.flop / seconds * 1e-9; }
 
-template <class Space, class Problem>
-row compare(const arguments& a, const std::string& set, const std::string& name, const Space& space, Problem& problem,
-            const tileseek::rival& library) {
-  const auto found = tileseek::tune(space, problem,
-                                    {.trials = a.trials,
-                                     .seed = a.seed,
-                                     .rounds = a.rounds,
-                                     .final_seconds = 60,
-                                     .rivals = {library},
-                                     .progress = tileseek::verbosity::quiet},
-                                    tileseek::make_strategy(a.strategy));
-  if (!found.best) throw std::runtime_error(name + ": no configuration was valid");
-  row r;
-  r.set = set;
-  r.name = name;
+/// Seconds that this thread has computed: what others do on the machine does not count.
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// One call, warm: the mean over 5 ms.
+template <class Call>
+tileseek::measurement time_warm(const Call& call) {
+  call();
+  const double begin = cpu_seconds();
+  double now = begin;
+  int calls = 0;
+  do {
+    call();
+    ++calls;
+    now = cpu_seconds();
+  } while (now - begin < 5e-3);
+  tileseek::measurement m;
+  m.seconds = {(now - begin) / calls};
+  return m;
+}
+
+std::size_t size_of_result(const conv2d_shape& s) { return s.output_size(); }
+std::size_t size_of_result(const matmul_shape& s) {
+  return static_cast<std::size_t>(s.batch) * static_cast<std::size_t>(s.m) * static_cast<std::size_t>(s.n);
+}
+
+/// Tunes, then lets the library, the tuned and the untuned configuration compute in turn.
+/// @param library  computes into the pointer that it is given
+/// @param with  makes a kernel of a configuration: a function of such a pointer
+template <class Config, class Problem, class Library, class With>
+row compare(const arguments& a, row r, const tileseek::space<Config>& space, Problem& problem, const Library& library,
+            const With& with) {
+  const auto found = tileseek::tune(
+      space, problem,
+      {.trials = a.trials, .seed = a.seed, .rounds = 6, .final_seconds = 0, .progress = tileseek::verbosity::quiet},
+      tileseek::make_strategy(a.strategy));
+  const auto checked = problem.check_and_time(library, {.min_samples = 1, .max_samples = 1});
+  if (!found.best) throw std::runtime_error(r.name + ": no configuration was valid");
+  if (checked.outcome != tileseek::status::ok) throw std::runtime_error(r.name + ": the library: " + checked.note);
+  auto tuned = with(*found.best);
+  auto untuned = with(space.default_configuration());
+  tileseek::kernels::detail::floats output(size_of_result(problem.shape()));
+  tileseek::rng random(a.seed);
+  const auto record = tileseek::contest(
+      3, a.rounds, random,
+      [&](std::size_t i) {
+        float* to = output.data();
+        return i == 0   ? time_warm([&] { library(to); })
+               : i == 1 ? time_warm([&] { tuned(to); })
+                        : time_warm([&] { untuned(to); });
+      },
+      [](std::size_t) { return true; });
   r.flop = problem.shape().flop();
-  r.implementation = library.name;
-  r.library = found.rivals.front().seconds;
-  r.ratio = found.rivals.front().against;
-  r.tuned = found.median_seconds;
-  r.untuned = found.untuned_compared ? found.untuned_compared->seconds : r.tuned;  // none: the default won
+  r.library = record.median_of(0);
+  r.tuned = record.median_of(1);
+  r.untuned = record.median_of(2);
+  r.ratio = record.compare(1, 0);
   r.best = tileseek::to_string(found.best_values);
   return r;
 }
@@ -75,19 +119,33 @@ row compare(const arguments& a, const std::string& set, const std::string& name,
 row compare_matmul(const arguments& a, const std::string& set, const std::string& name, const matmul_shape& shape) {
   matmul_problem problem(shape, a.seed);
   const openblas_matmul library(1);
-  const auto measure = [&](const tileseek::timing_limits& limits) {
-    return problem.check_and_time([&](float* c) { library(shape, problem.a().data(), problem.b().data(), c); }, limits);
-  };
-  return compare(a, set, name, matmul_space(shape), problem, {library.name(), measure});
+  row r;
+  r.set = set;
+  r.name = name;
+  r.implementation = library.name();
+  const float *left = problem.a().data(), *right = problem.b().data();
+  return compare(
+      a, r, matmul_space(shape), problem, [&](float* c) { library(shape, left, right, c); },
+      [&](const matmul_blocking& by) {
+        return [&, by, product = std::make_shared<matmul>(shape)](float* c) { (*product)(by, left, right, c); };
+      });
 }
 
 row compare_conv2d(const arguments& a, const std::string& set, const std::string& name, const conv2d_shape& shape) {
   conv2d_problem problem(shape, a.seed);
   onednn_conv2d library(shape, problem.weights().data());
-  const auto measure = [&](const tileseek::timing_limits& limits) {
-    return problem.check_and_time([&](float* output) { library(problem.input().data(), output); }, limits);
-  };
-  return compare(a, set, name, conv2d_space(shape), problem, {library.name(), measure});
+  row r;
+  r.set = set;
+  r.name = name;
+  r.implementation = library.name();
+  const float* input = problem.input().data();
+  return compare(
+      a, r, conv2d_space(shape), problem, [&](float* output) { library(input, output); },
+      [&](const conv2d_blocking& by) {
+        const auto convolve = std::make_shared<conv2d>(shape);
+        convolve->prepare(by, problem.weights().data());
+        return [convolve, input](float* output) { (*convolve)(input, output); };
+      });
 }
 
 void print(const row& r) {

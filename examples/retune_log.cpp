@@ -1,12 +1,13 @@
 // Goes on where Ansor stopped: takes the best record of each task in its log, and searches the tile sizes around it.
 //
 //   retune_log conv2d.json --propose 16 > next.json        records for TVM to measure
-//   retune_log conv2d.json --trials 64 --worker python3 my_worker.py > measured.json
+//   retune_log conv2d.json --trials 64 --worker python3 record_worker.py > measured.json
 //   retune_log conv2d.json --replay --known 10             in a log that holds the answers: how soon the best is found
 //
 // A worker is a program that speaks the protocol of docs/command.md; each request has a member "record", the line to
-// build and time. Records that differ from the best one in tile sizes alone are told to the strategy. New ones are the best record's line
-// with other tile sizes, and a result: of the worker, or "unknown error", which TVM passes over.
+// build and time (record_worker.py is a frame for one). Records that differ from the best one in tile sizes alone are
+// told to the strategy. New ones are the best record's line with other tile sizes, and a result: of the worker, or
+// "unknown error", which TVM passes over.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,8 +29,8 @@
 
 #include <tileseek/measure/command.hpp>
 #include <tileseek/record/ansor.hpp>
-#include <tileseek/search/registry.hpp>
 #include <tileseek/tune.hpp>
+#include "strategies.hpp"
 
 namespace {
 
@@ -78,7 +79,7 @@ tileseek::recording recording_of(const task& t) { return tileseek::recordings_of
 void propose(const task& t, const choices& c) {
   const auto known = recording_of(t);
   const auto& lattice = known.space.lattice();
-  auto search = tileseek::make_strategy(c.strategy, c.options);
+  auto search = strategy_named(c.strategy, c.options);
   const auto told = known.told();
   search.tell(lattice, told);
   tileseek::point_index seen;
@@ -109,7 +110,7 @@ void measure(const task& t, const choices& c) {
   o.warm_start = known.trials;
   o.observers = {writer{t.best}};
   o.task = t.best->task();
-  const auto found = tileseek::tune(known.space, worker, std::move(o), tileseek::make_strategy(c.strategy, c.options));
+  const auto found = tileseek::tune(known.space, worker, std::move(o), strategy_named(c.strategy, c.options));
   std::cerr << t.best->task() << ": " << tileseek::show_seconds(t.best->result().cost()) << " in the log, "
             << tileseek::show_seconds(found.median_seconds) << " after " << found.measured << " measurements\n";
 }
@@ -119,7 +120,7 @@ void replay(const task& t, const choices& c) {
   const auto all = recording_of(t);
   const tileseek::recorded_answers kernel(all);
   const auto& lattice = kernel.lattice();
-  auto search = tileseek::make_strategy(c.strategy, c.options);
+  auto search = strategy_named(c.strategy, c.options);
   auto told = all.told();
   double best_known = std::numeric_limits<double>::infinity();
   double best = best_known;
@@ -172,7 +173,7 @@ int main(int argc, char** argv) {
     if (worker != argv + argc) c.worker.assign(worker + 1, argv + argc);
     if ((c.propose > 0 ? 1 : 0) + (c.worker.empty() ? 0 : 1) + (c.replay ? 1 : 0) != 1)
       throw std::invalid_argument("give one of --propose, --worker and --replay");
-    (void)tileseek::make_strategy(c.strategy, c.options);
+    (void)strategy_named(c.strategy, c.options);
     std::ifstream file(c.log);
     if (!file) throw std::runtime_error(c.log + ": cannot be opened");
     tileseek::record_reader<ansor_record, tileseek::ansor_options> log(

@@ -106,10 +106,10 @@ int run(const arguments& a, [[maybe_unused]] char** argv) {
         a.tuner,
         {[&shape](const auto& limits) { return gpu::conv2d_space(shape, gpu::element::fp32, limits); },
          [&shape](const auto& limits) { return gpu::conv2d_kernel(shape, gpu::element::fp32, limits); }},
-        describe(shape), shape.flop(), strategy_of(a.tuner));
+        describe(shape), shape.flop(), strategy_named(a.tuner.strategy, a.tuner.strategy_options));
   conv2d_problem problem(shape, a.tuner.seed, a.tuner.threads);
-  return run(a.tuner, conv2d_space(shape), problem, describe(shape), shape.flop(), strategy_of(a.tuner),
-             rivals(problem));
+  return run(a.tuner, conv2d_space(shape), problem, describe(shape), shape.flop(),
+             strategy_named(a.tuner.strategy, a.tuner.strategy_options), rivals(problem));
 }
 
 }  // namespace

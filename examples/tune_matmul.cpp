@@ -52,9 +52,10 @@ int run(const arguments& a) {
     return run_on_device(a.tuner,
                          {[&s](const auto& limits) { return gpu::matmul_space(s, gpu::element::fp32, limits); },
                           [&s](const auto& limits) { return gpu::matmul_kernel(s, gpu::element::fp32, limits); }},
-                         task, s.flop(), strategy_of(a.tuner));
+                         task, s.flop(), strategy_named(a.tuner.strategy, a.tuner.strategy_options));
   matmul_problem problem(s, a.tuner.seed, a.tuner.threads);
-  return run(a.tuner, matmul_space(s), problem, task, s.flop(), strategy_of(a.tuner), rivals(problem, a.tuner.threads));
+  return run(a.tuner, matmul_space(s), problem, task, s.flop(),
+             strategy_named(a.tuner.strategy, a.tuner.strategy_options), rivals(problem, a.tuner.threads));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <tileseek/kernels/conv2d_problem.hpp>
 #include <tileseek/kernels/matmul_problem.hpp>
 #include <tileseek/kernels/networks.hpp>
+#include <tileseek/record/log.hpp>
 #include <tileseek/report/task_events.hpp>
 #include <tileseek/schedule/registry.hpp>
 #include <tileseek/tune/tasks.hpp>
@@ -58,17 +59,15 @@ void read(CLI::App& app, arguments& a) {
   std::string networks = "what is tuned";
   std::string schedulers = "whose turn it is";
   std::string objectives = "what is lowered";
-  std::string strategies = "how each task is searched";
   list(networks, tileseek::kernels::networks);
   list(schedulers, tileseek::schedulers());
   list(objectives, tileseek::objectives());
-  list(strategies, tileseek::strategies());
   const auto some = CLI::Range(std::size_t{1}, std::size_t{1} << 40);
   app.add_option("--network", a.network, networks)->capture_default_str();
   app.add_option("--scheduler", a.scheduler, schedulers)->capture_default_str();
   app.add_option("--objective", a.objective, objectives + "; with numbers: latency_requirements=0.02 seconds")
       ->capture_default_str();
-  app.add_option("--strategy", a.strategy, strategies)->capture_default_str();
+  app.add_option("--strategy", a.strategy, "how each task is searched: " + strategy_names())->capture_default_str();
   app.add_option("--option", a.strategy_options, "key=value of the strategy; may be repeated")->take_all();
   app.add_option("--trials", a.trials, "of all tasks together; 100 a task if no budget is given")->check(some);
   app.add_option("--trials-per-task", a.trials_per_task, "of one task at most")->check(some);
@@ -97,9 +96,7 @@ tileseek::task task_of(const network_layer& layer, const arguments& a) {
   about.flop = layer.flop();
   about.weight = layer.count;
   about.tag = layer.kernel();
-  const auto strategy = [name = a.strategy, options = a.strategy_options] {
-    return tileseek::make_strategy(name, options);
-  };
+  const auto strategy = [name = a.strategy, options = a.strategy_options] { return strategy_named(name, options); };
   const auto choices = [&a]<class Config>(tileseek::options<Config> o) {
     o.finalists = 3;  // there are many tasks, and each has its contest
     o.final_seconds = 2;
@@ -117,7 +114,7 @@ tileseek::task task_of(const network_layer& layer, const arguments& a) {
 int run(const arguments& a) {
   const network* const what = tileseek::kernels::find_network(a.network);
   if (what == nullptr) throw std::invalid_argument("--network: there is no network " + a.network + "; see --help");
-  static_cast<void>(tileseek::make_strategy(a.strategy, a.strategy_options));  // errors before anything is measured
+  static_cast<void>(strategy_named(a.strategy, a.strategy_options));  // errors before anything is measured
   auto scheduler = tileseek::make_scheduler(a.scheduler, tileseek::make_objective(a.objective));
   std::vector<tileseek::task> tasks;
   for (const auto& layer : what->layers) tasks.push_back(task_of(layer, a));

@@ -1,7 +1,7 @@
 #pragma once
 // What the tuning examples share: the options on their command lines.
-#include <tileseek/search/any_strategy.hpp>
 #include "libraries.hpp"
+#include "strategies.hpp"
 #include "tuner_run.hpp"
 
 #include <CLI/CLI.hpp>
@@ -12,12 +12,32 @@
 #include <utility>
 #include <vector>
 
-/// Adds these options to a program's own.
-void read(CLI::App& app, tuner_options& o);
+/// Those that were there when this was built.
+inline std::vector<std::string> backends() {
+  std::vector<std::string> out{"cpu"};
+#ifdef TILESEEK_HAVE_OPENCL
+  out.push_back("opencl");
+#endif
+#ifdef TILESEEK_HAVE_CUDA
+  out.push_back("cuda");
+#endif
+  return out;
+}
 
-/// The strategy they name.
-/// @throws std::invalid_argument  there is none of this name, or it lacks an option
-tileseek::any_strategy strategy_of(const tuner_options& o);
+inline void read(CLI::App& app, tuner_options& o) {
+  app.add_option("--backend", o.backend, "where it runs")->check(CLI::IsMember(backends()))->capture_default_str();
+  app.add_option("--threads", o.threads, "that a kernel uses")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--strategy", o.strategy, "how it searches: " + strategy_names())->capture_default_str();
+  app.add_option("--option", o.strategy_options, "key=value of the strategy; may be repeated")->take_all();
+  app.add_option("--trials", o.trials, "configurations to measure at most")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--seconds", o.seconds, "tuning time at most")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--seed", o.seed, "of all random choices")->capture_default_str();
+  app.add_option("--log", o.log, "file to keep results in and to resume from");
+  app.add_flag("--json", o.json, "print one JSON object");
+  app.add_flag("--quiet", o.quiet, "no progress");
+}
 
 /// Reads the command line, then calls `tune` for the exit status. Errors are one line on stderr and status 2.
 template <class Tune>

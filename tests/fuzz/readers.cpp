@@ -191,7 +191,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 #include <doctest/doctest.h>
 
 TEST_CASE("readers take the inputs of the corpus") {
-  for (const auto& [name, run] : targets) {
+  for (const auto& target : targets) {
+    const std::string name(target.first);
+    const auto run = target.second;
     CAPTURE(name);
     std::vector<std::filesystem::path> files;
     for (const auto& f : std::filesystem::directory_iterator(std::filesystem::path(TILESEEK_CORPUS) / name))

@@ -6,7 +6,11 @@ set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- $(ls tests/fuzz/corpus)
+if [ $# -eq 0 ]; then
+  cd tests/fuzz/corpus
+  set -- *
+  cd ../../..
+fi
 mkdir -p build/fuzz
 "${CXX:-clang++}" -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -DTILESEEK_FUZZ \
   -I include tests/fuzz/readers.cpp -o build/fuzz/readers

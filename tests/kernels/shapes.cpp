@@ -9,7 +9,8 @@ using namespace tileseek::kernels;
 TEST_CASE("shapes: names count up, and sizes are those of the networks") {
   for (const auto& network : conv2d_networks)
     for (std::size_t i = 0; i < network.layers.size(); ++i) {
-      const auto& [name, s] = network.layers[i];
+      const auto& name = network.layers[i].name;
+      const auto& s = network.layers[i].shape;
       CAPTURE(name);
       CHECK(name == std::string_view((network.name == "resnet" ? "R" : "Y") + std::to_string(i)));
       CHECK(conv2d_extents(s).ic == s.channels_in);  // throws if the shape is none

@@ -178,3 +178,22 @@ TEST_CASE("real AutoTVM logs: all read, failures as another parser counts them, 
     for (const auto& one : found) CHECK(one.outside() == 0);
   }
 }
+
+TEST_CASE("a real run of AutoTVM's droplet tuner: the order of its trials, and its best") {
+  const std::string name = "autotvm_v02_arm_droplet_conv2d_layer1.log";
+  const auto text = recorded_file("tuning_logs/" + name);
+  if (!text) return;
+  std::istringstream in(*text);
+  tileseek::record_reader<autotvm_record> log(in, name);
+  std::vector<std::int64_t> order;
+  std::int64_t best = -1;
+  double least = 1;
+  while (const auto r = log.next()) {
+    order.push_back(r->index());
+    if (r->result().cost() >= least) continue;
+    least = r->result().cost();
+    best = r->index();
+  }
+  CHECK(order == std::vector<std::int64_t>{0, 84, 12, 2, 1, 24, 4, 36, 6, 86, 14, 3, 50, 10, 62, 74});
+  CHECK(best == 50);
+}

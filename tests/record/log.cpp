@@ -182,6 +182,30 @@ void survives_cuts(const std::function<tileseek::any_strategy()>& strategy, std:
 
 }  // namespace
 
+TEST_CASE("the first line says what was measured under: the machine, the compiler, and what the measurer says") {
+  struct on_a_device {
+    std::vector<measurement> measure(std::span<const tile> batch) {
+      std::vector<measurement> out;
+      for (const auto& t : batch) out.push_back(cost_of(t));
+      return out;
+    }
+    [[nodiscard]] static tileseek::named_values conditions() { return {{"caches", tileseek::value("flushed")}}; }
+  };
+  const temporary_file file;
+  auto o = logged(file, 5);
+  o.conditions = {{"node", tileseek::value("n17")}};
+  static_cast<void>(tileseek::tune(tiles(), on_a_device{}, o, tileseek::random{}));
+  const auto under = nlohmann::json::parse(file.content().substr(0, file.content().find('\n'))).at("conditions");
+  CHECK(under.at("caches") == "flushed");
+  CHECK(under.at("node") == "n17");
+  CHECK(!under.at("compiler").get<std::string>().empty());
+  CHECK(under.at("compiled_for").get<std::string>().find("optimised") != std::string::npos);
+#if defined(__linux__)
+  CHECK(under.contains("cpu"));
+  CHECK(under.at("load").is_number());
+#endif
+}
+
 TEST_CASE("a cut log resumes to the same end: random, every byte") {
   survives_cuts([] { return tileseek::random{}; }, 1, 0, true);
 }

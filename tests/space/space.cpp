@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -353,4 +354,19 @@ TEST_CASE("seven tile axes of four levels are counted and sampled without being 
     outer += c.g[0] == 1;
   }
   CHECK(outer / 2000 == doctest::Approx(91.0 / 455).epsilon(0.2));  // 2^12 in three levels: C(14, 2)
+}
+
+TEST_CASE("a rule over names that only the run knows") {
+  using values = std::span<const tileseek::value>;
+  tileseek::space<tileseek::configuration> s;
+  s.add("a", {1, 2, 3}).add("word", {"x", "y"}).tile("t", 6, 2);
+  const std::vector<std::string> names{"t", "a", "word"};
+  s.where_named("t[1] is a multiple of a, or x", names, [](values v) {
+    return v[2] == tileseek::value("x") || v[0].as<std::vector<std::int64_t>>()[1] % v[1].as<std::int64_t>() == 0;
+  });
+  CHECK(s.size() == 12 + 4 + 2 + 2);
+  CHECK_THROWS_WITH_AS(s.where_named("r", {"b"}, [](values) { return true; }),
+                       "space: rule 'r' reads 'b', which is no parameter; add it before what reads it (there are: a, "
+                       "word, t)",
+                       std::invalid_argument);
 }

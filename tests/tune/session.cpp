@@ -268,8 +268,9 @@ TEST_CASE("a strategy that asks the same point for ever ends the run") {
   CHECK(r.trials == 1);
   CHECK(r.stopped == stop::stalled);
   CHECK(asks == 1001);
-  REQUIRE(r.notes.size() == 1);
-  CHECK(r.notes.front() == "the strategy asked known configurations 1000 times in a row");
+  REQUIRE(r.notes.size() == 2);
+  CHECK(r.notes[0] == "the strategy asked known configurations 1000 times in a row");
+  CHECK(r.notes[1] == "no configuration was valid; the last one: build_failed, as expected");
 }
 
 TEST_CASE("a strategy that asks nothing has exhausted the space") {

@@ -209,6 +209,25 @@ TEST_CASE("when the default is the best, it says so") {
   CHECK(!r.runner_up);  // nothing else was within reach
 }
 
+TEST_CASE("when the best three can't be told apart, a note says by how much they may differ, and what to do") {
+  int calls = 0;
+  const auto noisy = [&calls](const tile& t) {
+    ++calls;
+    return (t.rows == 8 && t.columns == 4 ? 1.0 : 2.0) + 0.1 * (calls * 7 % 13);  // the same noise for all
+  };
+  const auto alike = tune(tiles(), noisy, with_contest(1000), tileseek::random{});
+  const auto told = [](const auto& notes, const std::string& text) {
+    return std::count_if(notes.begin(), notes.end(),
+                         [&](const std::string& n) { return n.find(text) != std::string::npos; });
+  };
+  CHECK(told(alike.notes, "the best three can't be told apart in 9 rounds: they may differ by up to ") == 1);
+  CHECK(told(alike.notes, " %; take any of them, or raise .rounds to 36") == 1);
+  const auto clear = tune(
+      tiles(), [](const tile& t) { return 1.0 + t.rows + 20 * t.columns + 400 * t.unroll; }, with_contest(1000),
+      tileseek::random{});
+  CHECK(told(clear.notes, "told apart") == 0);
+}
+
 TEST_CASE("rivals are measured interleaved with the rest; one that throws or lies just loses") {
   auto o = with_contest(50);
   int rounds = 0;

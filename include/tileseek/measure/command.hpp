@@ -29,11 +29,11 @@
 #include <nlohmann/json.hpp>
 
 #include <tileseek/core/format.hpp>
+#include <tileseek/core/json.hpp>
 #include <tileseek/core/measurement.hpp>
 #include <tileseek/measure/detail/process.hpp>
 #include <tileseek/measure/isolated.hpp>
 #include <tileseek/measure/measurer.hpp>
-#include <tileseek/record/log.hpp>
 #include <tileseek/space/space.hpp>
 
 namespace tileseek {
