@@ -350,6 +350,7 @@ class task {
         o.seconds = std::fmin(o.seconds.value_or(*shared.seconds_per_task), *shared.seconds_per_task);
       o.seed = detail::seed_of(about.name, o.seed + shared.seed);
       if (o.batch == 0) o.batch = detail::preferred_batch(measurer);
+      for (auto& c : detail::conditions_of(measurer)) o.conditions.push_back(std::move(c));
       if (o.task.empty()) o.task = about.name;
       if (o.flop <= 0) o.flop = about.flop;
       if (o.progress == verbosity::automatic) o.progress = verbosity::quiet;
