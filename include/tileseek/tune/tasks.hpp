@@ -29,6 +29,7 @@
 #include <vector>
 
 #include <tileseek/core/format.hpp>
+#include <tileseek/core/hash.hpp>
 #include <tileseek/core/progress.hpp>
 #include <tileseek/core/rng.hpp>
 #include <tileseek/core/statistics.hpp>
@@ -255,10 +256,8 @@ class open_session final : public open_task {
 }
 
 /// The name's own stream, so that a task draws the same numbers whatever its neighbours are.
-[[nodiscard]] constexpr std::uint64_t seed_of(std::string_view name, std::uint64_t seed) noexcept {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return rng(h ^ seed)();
+[[nodiscard]] inline std::uint64_t seed_of(std::string_view name, std::uint64_t seed) noexcept {
+  return rng(checksum(name.data(), name.size()) ^ seed)();
 }
 
 template <class S>
