@@ -29,6 +29,7 @@
 #include <vector>
 
 #include <tileseek/core/format.hpp>
+#include <tileseek/core/hash.hpp>
 #include <tileseek/core/progress.hpp>
 #include <tileseek/core/rng.hpp>
 #include <tileseek/core/statistics.hpp>
@@ -255,10 +256,8 @@ class open_session final : public open_task {
 }
 
 /// The name's own stream, so that a task draws the same numbers whatever its neighbours are.
-[[nodiscard]] constexpr std::uint64_t seed_of(std::string_view name, std::uint64_t seed) noexcept {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return rng(h ^ seed)();
+[[nodiscard]] inline std::uint64_t seed_of(std::string_view name, std::uint64_t seed) noexcept {
+  return rng(checksum(name.data(), name.size()) ^ seed)();
 }
 
 template <class S>
@@ -350,6 +349,7 @@ class task {
         o.seconds = std::fmin(o.seconds.value_or(*shared.seconds_per_task), *shared.seconds_per_task);
       o.seed = detail::seed_of(about.name, o.seed + shared.seed);
       if (o.batch == 0) o.batch = detail::preferred_batch(measurer);
+      for (auto& c : detail::conditions_of(measurer)) o.conditions.push_back(std::move(c));
       if (o.task.empty()) o.task = about.name;
       if (o.flop <= 0) o.flop = about.flop;
       if (o.progress == verbosity::automatic) o.progress = verbosity::quiet;
