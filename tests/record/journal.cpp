@@ -94,7 +94,7 @@ TEST_CASE("a session opens its journal, writes each trial and the end, and close
   CHECK(log->head.seed == 4);
   CHECK(log->head.batch == 2);
   CHECK(log->head.space_size == 160);
-  CHECK(log->head.conditions.size() == 2);  // and the compiler
+  CHECK(log->head.conditions.size() == 3);  // and the compiler
   REQUIRE(log->trials.size() == 10);
   for (std::size_t i = 0; i < 10; ++i) {
     CHECK(log->trials[i].configuration == tiles().named_values_of(tiles().at(r.history[i].at)));
