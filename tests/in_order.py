@@ -2,7 +2,8 @@
 
 usage: in_order.py SOURCE_ROOT --headers HEADER... --tests TEST...     (as include/ and tests/meson.build list them)
 
-1. The lists are complete: what is under include/ is installed and tested, what is under tests/ is run.
+1. The lists are complete: what is under include/ is installed and tested, what is under tests/ is run, and a header's own
+   test includes it first: it stands alone.
 2. An include points down the floor plan (docs/design.md): a room knows the rooms below it only.
 3. Headers that cost half a second each stay out of what everyone includes.
 4. tileseek/core.hpp needs the standard library alone.
@@ -35,7 +36,14 @@ def unlisted(folder: pathlib.Path, present: set[str], listed: list[str]) -> list
 def faults_of_tests(folder: pathlib.Path, listed: list[str]) -> list[str]:
     no_tests = {"main", "alone"}
     present = {p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.cpp")}
-    return unlisted(folder, present - no_tests, listed)
+    wrong = unlisted(folder, present - no_tests, listed)
+    for name in sorted(present - no_tests):
+        header = f"tileseek/{name}.hpp"
+        if (folder.parent / "include" / header).exists():
+            first = re.search(r"^#\s*include\s*[<\"]([^>\"]+)", (folder / f"{name}.cpp").read_text(), re.MULTILINE)
+            if not first or first.group(1) != header:
+                wrong.append(f"{name}.cpp: does not include {header} first, which is how it is seen to stand alone")
+    return wrong
 
 
 def faults_of_headers(folder: pathlib.Path, listed: list[str]) -> list[str]:

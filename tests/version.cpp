@@ -1,10 +1,10 @@
 // The header's version is the build's.
 
+#include <tileseek/version.hpp>
+
 #include <string>
 
 #include <doctest/doctest.h>
-
-#include <tileseek/version.hpp>
 
 TEST_CASE("the version of the header is that of meson.build") {
   const std::string numbers = std::to_string(TILESEEK_VERSION_MAJOR) + '.' + std::to_string(TILESEEK_VERSION_MINOR) +

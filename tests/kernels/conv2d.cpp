@@ -1,3 +1,5 @@
+#include <tileseek/kernels/conv2d.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,7 +9,6 @@
 #include <stdexcept>
 #include <string>
 #include <tileseek/core/rng.hpp>
-#include <tileseek/kernels/conv2d.hpp>
 #include <tileseek/kernels/conv2d_problem.hpp>
 #include <utility>
 #include <vector>

@@ -1,3 +1,5 @@
+#include <tileseek/kernels/matmul.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -5,7 +7,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <tileseek/kernels/matmul.hpp>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,9 @@
+#include <tileseek/kernels/shapes.hpp>
+
 #include <doctest/doctest.h>
 
 #include <string>
 #include <string_view>
-#include <tileseek/kernels/shapes.hpp>
 
 using namespace tileseek::kernels;
 

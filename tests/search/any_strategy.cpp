@@ -1,10 +1,11 @@
+#include <tileseek/search/any_strategy.hpp>
+
 #include <doctest/doctest.h>
 
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
 
-#include <tileseek/search/any_strategy.hpp>
 #include <tileseek/search/droplet.hpp>
 #include <tileseek/search/random.hpp>
 #include <tileseek/testing/landscapes.hpp>

@@ -1,3 +1,5 @@
+#include <tileseek/search/coroutine.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include <tileseek/search/coroutine.hpp>
 #include <tileseek/testing/landscapes.hpp>
 
 namespace {

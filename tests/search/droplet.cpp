@@ -1,3 +1,5 @@
+#include <tileseek/search/droplet.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include <tileseek/search/droplet.hpp>
 #include <tileseek/search/random.hpp>
 #include <tileseek/testing/landscapes.hpp>
 

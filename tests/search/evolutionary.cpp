@@ -1,3 +1,5 @@
+#include <tileseek/search/evolutionary.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include <tileseek/search/evolutionary.hpp>
 #include <tileseek/search/random.hpp>
 #include <tileseek/testing/landscapes.hpp>
 

@@ -1,6 +1,7 @@
+#include <tileseek/search/exhaustive.hpp>
+
 #include <doctest/doctest.h>
 
-#include <tileseek/search/exhaustive.hpp>
 #include <tileseek/testing/landscapes.hpp>
 
 namespace {

@@ -1,3 +1,5 @@
+#include <tileseek/search/guided_evolution.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include <tileseek/search/guided_evolution.hpp>
 #include <tileseek/search/random.hpp>
 #include <tileseek/testing/landscapes.hpp>
 

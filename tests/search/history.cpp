@@ -1,3 +1,5 @@
+#include <tileseek/search/history.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -6,7 +8,6 @@
 #include <set>
 #include <vector>
 
-#include <tileseek/search/history.hpp>
 #include <tileseek/testing/landscapes.hpp>
 
 namespace {

@@ -1,10 +1,11 @@
+#include <tileseek/search/local_search.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <vector>
 
-#include <tileseek/search/local_search.hpp>
 #include <tileseek/search/random.hpp>
 #include <tileseek/testing/landscapes.hpp>
 

@@ -1,10 +1,11 @@
+#include <tileseek/search/maximin.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include <tileseek/search/maximin.hpp>
 #include <tileseek/search/random.hpp>
 #include <tileseek/testing/landscapes.hpp>
 

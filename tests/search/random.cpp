@@ -1,8 +1,9 @@
+#include <tileseek/search/random.hpp>
+
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include <tileseek/search/random.hpp>
 #include <tileseek/testing/landscapes.hpp>
 
 namespace {

@@ -1,3 +1,5 @@
+#include <tileseek/search/strategy.hpp>
+
 #include <doctest/doctest.h>
 
 #include <span>
@@ -5,7 +7,6 @@
 
 #include <tileseek/search/droplet.hpp>
 #include <tileseek/search/random.hpp>
-#include <tileseek/search/strategy.hpp>
 
 namespace {
 

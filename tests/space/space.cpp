@@ -1,3 +1,5 @@
+#include <tileseek/space/space.hpp>
+
 #include <tileseek/space.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+#include <tileseek/testing/landscapes.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include <tileseek/search/exhaustive.hpp>
 #include <tileseek/search/random.hpp>
-#include <tileseek/testing/landscapes.hpp>
 
 namespace {
 

@@ -1,9 +1,10 @@
+#include <tileseek/kernels/detail/team.hpp>
+
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <stdexcept>
 #include <thread>
-#include <tileseek/kernels/detail/team.hpp>
 #include <vector>
 
 using tileseek::kernels::detail::range;
