@@ -97,6 +97,19 @@ TEST_CASE("what passes a measurer passes here, and the next batch is none the wo
                        "several: no measurers; give at least one", std::invalid_argument);
 }
 
+TEST_CASE("a result that can't be kept ends the batch, when all have stopped") {
+  const auto slow = [](const kernel& k) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    return 1.0 + k.n;
+  };
+  std::vector<decltype(tileseek::each<kernel>(slow))> timers(3, tileseek::each<kernel>(slow));
+  auto all = several<kernel>(std::move(timers));
+  measuring run;
+  run.finished = [](std::size_t, const measurement&) { throw std::runtime_error("no space left on device"); };
+  CHECK_THROWS_WITH_AS(static_cast<void>(all.measure(some(60), run)), "no space left on device", std::runtime_error);
+  CHECK(all.measure(some(6)).size() == 6);
+}
+
 TEST_CASE("a run that is to end stops all of them, and loses nothing that was measured") {
   const auto space = tileseek::space<kernel>{}.add("n", &kernel::n, tileseek::range(0, 99));
   const auto timed = [](const kernel& k) {

@@ -102,19 +102,27 @@ class several_measurer {
     }
 
     std::vector<std::optional<measurement>> results(batch.size());
+    std::exception_ptr thrown;
     std::unique_lock lock(mutex);
     while (working > 0 || !reported.empty()) {
       changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return working == 0 || !reported.empty(); });
       const auto now = std::exchange(reported, {});
       lock.unlock();
-      for (const auto& [i, m] : now) {
-        results[i] = m;
-        if (run.finished) run.finished(i, m);
+      // What is thrown here (the log's disk is full) waits until nobody works on this batch any more.
+      try {
+        for (const auto& [i, m] : now) {
+          results[i] = m;
+          if (run.finished && !thrown) run.finished(i, m);
+        }
+        if (run.stop && run.stop()) stop = true;
+      } catch (...) {
+        thrown = std::current_exception();
+        stop = true;
       }
-      if (run.stop && run.stop()) stop = true;
       lock.lock();
     }
     lock.unlock();
+    if (thrown) std::rethrow_exception(thrown);
     for (std::size_t k = 0; k < jobs.size(); ++k) {
       while (shared_->threads[k]->first_done(std::span(&jobs[k], 1)) != 0) continue;
       if (jobs[k]->error) std::rethrow_exception(jobs[k]->error);
