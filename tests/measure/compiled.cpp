@@ -126,7 +126,7 @@ static void scale(const float* x, float* y, int n) {
   const auto r = kernel.measure(std::vector<tiling>{{7, {2, 2}, true, 2.5}, {8, {2, 2}, true, 2.5}});
   CHECK(r[0].valid());
   CHECK(r[1].outcome == status::build_failed);
-  CHECK(r[1].note.find("static assertion") != std::string::npos);
+  CHECK(r[1].note.find("static") != std::string::npos);
   CHECK_THROWS_WITH_AS(static_cast<void>(compiled(space, of(source, "scale<{BLCOK}>"))),
                        "the function names {BLCOK}, which the space lacks; a tile axis m is {m_0}, {m_1}, ...",
                        std::invalid_argument);
