@@ -34,6 +34,8 @@ const auto jobs = tileseek::space<job>{}
                       .add("n", &job::n, tileseek::range(0, 99))
                       .add("exact", &job::exact, {true, false});
 
+static_assert(tileseek::RunAwareMeasurer<tileseek::command_measurer<job>, job>);
+
 enum deed {
   good,
   crashes,

@@ -63,6 +63,8 @@ void scale(const float* x, float* y, int count) {
   for (int i = 0; i < count; ++i) y[i] = 2.5F * x[i];
 }
 
+static_assert(tileseek::RunAwareMeasurer<tileseek::compiled_measurer<tiling>, tiling>);
+
 /// Of a source that is compiled without optimising.
 compilation of(std::string source, std::string function) {
   return {.source = std::move(source),

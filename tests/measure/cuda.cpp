@@ -25,7 +25,9 @@ struct config {
 /// Does what its deed says.
 constexpr const char* text = R"(
 template <int Width>
-__global__ void scale(const float* x, float* y, int n, float factor) {
+__global__ static_assert(tileseek::RunAwareMeasurer<tileseek::cuda_measurer<config>, config>);
+
+void scale(const float* x, float* y, int n, float factor) {
 #if DEED == 1
 #error one is not supported
 #endif

@@ -58,6 +58,9 @@ tileseek::space<config> configs() {
       .add("DEED", &config::DEED, tileseek::range(0, 7));
 }
 
+static_assert(tileseek::RunAwareMeasurer<tileseek::opencl_measurer<config>, config>);
+static_assert(tileseek::PreparingMeasurer<tileseek::opencl_measurer<config>, config>);
+
 void scale(const float* x, float* y, int count, float factor) {
   for (int i = 0; i < count; ++i) y[i] = factor * x[i];
 }

@@ -62,6 +62,8 @@ struct device {
   [[nodiscard]] static std::size_t batch_size() { return 2; }
 };
 
+static_assert(tileseek::RunAwareMeasurer<tileseek::several_measurer<kernel, device>, kernel>);
+
 }  // namespace
 
 TEST_CASE("a batch is split among the devices, which work side by side; results are in order") {

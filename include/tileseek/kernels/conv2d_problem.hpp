@@ -2,14 +2,14 @@
 // The bundled convolution as something to tune: its space, and a measurer that checks every result.
 
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
-#include <tileseek/core/format.hpp>
-#include <tileseek/core/rng.hpp>
+#include <tileseek/core/measurement.hpp>
 #include <tileseek/kernels/conv2d.hpp>
-#include <tileseek/measure/time.hpp>
+#include <tileseek/kernels/detail/micro_kernel.hpp>
+#include <tileseek/kernels/detail/problem.hpp>
+#include <tileseek/measure/measurer.hpp>
 #include <tileseek/space/space.hpp>
 
 namespace tileseek::kernels {
@@ -51,9 +51,7 @@ class conv2d_problem {
         weights_(shape.weights_size()),
         output_(shape.output_size()),
         reference_(output_.size()) {
-    rng random(seed);
-    for (auto* tensor : {&input_, &weights_})
-      for (float& x : *tensor) x = static_cast<float>(2 * random.uniform() - 1);
+    detail::randomise({&input_, &weights_}, seed);
     conv2d_reference(shape, input_.data(), weights_.data(), reference_.data());
   }
 
@@ -69,12 +67,10 @@ class conv2d_problem {
   /// The same for any other convolution of these operands: `run(output)` computes it.
   template <class Run>
   [[nodiscard]] measurement check_and_time(const Run& run, const timing_limits& limits = {}) {
-    output_.assign(output_.size(), std::numeric_limits<float>::quiet_NaN());  // nothing left by another run passes
-    run(output_.data());
-    const double error = conv2d_error(shape(), input_.data(), weights_.data(), output_.data(), reference_.data());
-    if (!(error <= 1))
-      return failure(status::wrong_result, "the error is " + fixed(error, 2) + " times what rounding explains");
-    return time([&] { run(output_.data()); }, limits);
+    const auto error = [this] {
+      return conv2d_error(shape(), input_.data(), weights_.data(), output_.data(), reference_.data());
+    };
+    return detail::check_and_time(output_, run, error, limits);
   }
 
  private:

@@ -3,15 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include <tileseek/core/format.hpp>
-#include <tileseek/core/rng.hpp>
+#include <tileseek/core/measurement.hpp>
+#include <tileseek/kernels/detail/micro_kernel.hpp>
+#include <tileseek/kernels/detail/problem.hpp>
 #include <tileseek/kernels/matmul.hpp>
-#include <tileseek/measure/time.hpp>
+#include <tileseek/measure/measurer.hpp>
 #include <tileseek/space/space.hpp>
 
 namespace tileseek::kernels {
@@ -35,8 +34,8 @@ namespace tileseek::kernels {
       .where("there is such an unrolling", unroll_exists, factor(&b::k, 2));
 }
 
-/// A product (or a batch of them) with random operands: a callable for tune() that checks a blocking's result against a reference in
-/// double precision, computed once, and times it.
+/// A product (or a batch of them) with random operands: a callable for tune() that checks a blocking's result against a
+/// reference in double precision, computed once, and times it.
 class matmul_problem {
  public:
   /// @param seed  of the operands, uniform in [-1, 1)
@@ -48,9 +47,7 @@ class matmul_problem {
         b_(size(shape.batch, shape.k, shape.n)),
         c_(size(shape.batch, shape.m, shape.n)),
         reference_(c_.size()) {
-    rng random(seed);
-    for (auto* matrix : {&a_, &b_})
-      for (float& x : *matrix) x = static_cast<float>(2 * random.uniform() - 1);
+    detail::randomise({&a_, &b_}, seed);
     matmul_reference(shape, a_.data(), b_.data(), reference_.data());
   }
 
@@ -65,12 +62,8 @@ class matmul_problem {
   /// The same for any other product of these operands: `run(c)` computes it into c.
   template <class Run>
   [[nodiscard]] measurement check_and_time(const Run& run, const timing_limits& limits = {}) {
-    c_.assign(c_.size(), std::numeric_limits<float>::quiet_NaN());  // so that nothing left by another run passes
-    run(c_.data());
-    const double error = matmul_error(shape(), a_.data(), b_.data(), c_.data(), reference_.data());
-    if (!(error <= 1))
-      return failure(status::wrong_result, "the error is " + fixed(error, 2) + " times what rounding explains");
-    return time([&] { run(c_.data()); }, limits);
+    const auto error = [this] { return matmul_error(shape(), a_.data(), b_.data(), c_.data(), reference_.data()); };
+    return detail::check_and_time(c_, run, error, limits);
   }
 
  private:

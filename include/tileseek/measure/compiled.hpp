@@ -58,8 +58,8 @@ namespace tileseek {
 
 /// What compiled() compiles, and how.
 struct compilation {
-  std::string source;                 ///< the file; its extension decides the language: .c is C, all others are C++
-  std::string function;               ///< its name, with template arguments if it has some: "matmul<{BM}, {BN}>"
+  std::string source{};               ///< the file; its extension decides the language: .c is C, all others are C++
+  std::string function{};             ///< its name, with template arguments if it has some: "matmul<{BM}, {BN}>"
   std::vector<argument> arguments{};  ///< of the function, in order
   reference truth{};                  ///< what its results are compared with
   std::string compiler{};             ///< empty: $CC or $CXX, or else cc or c++
@@ -133,7 +133,7 @@ class kernel_source {
     const std::string object = object_of(c);
     std::error_code ignored;
     if (std::filesystem::exists(object, ignored)) return std::nullopt;
-    const std::string unfinished = concat({object, ".", ::getpid(), ".", static_cast<std::uint64_t>(++builds_)});
+    const std::string unfinished = name_unfinished(object);
     const auto ran =
         run_program(command({"-shared", "-fPIC", "-o", unfinished, write_wrapper(c)}), how_.compile_seconds);
     if (ran.succeeded() && std::rename(unfinished.c_str(), object.c_str()) == 0) return std::nullopt;
@@ -199,13 +199,21 @@ class kernel_source {
   }
   [[nodiscard]] std::string object_of(const named_values& c) const { return stem_of(text_of(c)) + ".so"; }
 
+  /// Of a file that is not there in full yet: no two are the same.
+  [[nodiscard]] std::string name_unfinished(const std::string& file) const {
+    return concat({file, ".", ::getpid(), ".", static_cast<std::uint64_t>(++unfinished_)});
+  }
+
   /// @return its file. @throws std::runtime_error  it can't be written
   [[nodiscard]] std::string write_wrapper(const named_values& c) const {
     const std::string text = text_of(c);
     std::string file = stem_of(text) + (c_ ? ".c" : ".cpp");
-    std::ofstream out(file, std::ios::binary);
+    // Under another name first: another run that shares the folder may be compiling this very file.
+    const std::string unfinished = name_unfinished(file);
+    std::ofstream out(unfinished, std::ios::binary);
     out << text;
-    if (!out.flush()) fail<std::runtime_error>({"compiled: '", file, "' can't be written"});
+    if (!out.flush() || std::rename(unfinished.c_str(), file.c_str()) != 0)
+      fail<std::runtime_error>({"compiled: '", file, "' can't be written"});
     return file;
   }
 
@@ -216,7 +224,7 @@ class kernel_source {
   std::string version_;  ///< the compiler's own words
   bool c_ = false;
   std::uint64_t common_ = 0;  ///< checksum of compiler, flags and sources
-  mutable std::atomic<unsigned> builds_ = 0;
+  mutable std::atomic<unsigned> unfinished_ = 0;
 };
 
 }  // namespace detail
