@@ -25,9 +25,7 @@ struct config {
 /// Does what its deed says.
 constexpr const char* text = R"(
 template <int Width>
-__global__ static_assert(tileseek::RunAwareMeasurer<tileseek::cuda_measurer<config>, config>);
-
-void scale(const float* x, float* y, int n, float factor) {
+__global__ void scale(const float* x, float* y, int n, float factor) {
 #if DEED == 1
 #error one is not supported
 #endif
@@ -44,6 +42,8 @@ void scale(const float* x, float* y, int n, float factor) {
   if (DEED == 5) for (volatile int forever = 1; forever;) {}
 }
 )";
+
+static_assert(tileseek::RunAwareMeasurer<tileseek::cuda_measurer<config>, config>);
 
 void scale(const float* x, float* y, int count, float factor) {
   for (int i = 0; i < count; ++i) y[i] = factor * x[i];
