@@ -272,6 +272,17 @@ TEST_CASE("results come back as they are, from one other process") {
   CHECK(m.workers() == 1);
 }
 
+TEST_CASE("a worker that was started beforehand is the one that measures") {
+  auto m = isolated(jobs(), [](const job&) { return 1.0; });
+  m.start();
+  const auto id = m.worker();
+  CHECK(id > 0);
+  m.start();
+  CHECK(m.measure(std::vector{job{0, 1}}).front().outcome == status::ok);
+  CHECK(m.worker() == id);
+  CHECK(m.workers() == 1);
+}
+
 TEST_CASE("a death costs the configuration that died, and the note says how") {
   struct expected {
     deed what;

@@ -372,6 +372,15 @@ class isolated_measurer {
     return out;
   }
 
+  /// Starts the worker unless there is one; measure() does so by itself. For a program with threads: a lock that one of
+  /// them holds at that moment stays locked in the worker.
+  /// @throws std::runtime_error  no worker process can be started
+  void start() {
+    if (worker_.running()) return;
+    worker_.start(choices_, [this](int channel, std::uint64_t key) { serve(channel, key); });
+    ++workers_;
+  }
+
   /// Seconds that the next configuration may take.
   [[nodiscard]] double allowed(const timing_limits& limits = {}) const { return patience_.allowed(choices_, limits); }
 
@@ -385,10 +394,7 @@ class isolated_measurer {
  private:
   [[nodiscard]] measurement measure_one(const point& p, const timing_limits& limits) {
     for (;;) {
-      if (!worker_.running()) {
-        worker_.start(choices_, [this](int channel, std::uint64_t key) { serve(channel, key); });
-        ++workers_;
-      }
+      start();
       const bool fresh = worker_.fresh();
       const auto began = detail::process_clock::now();
       measurement m = detail::checked(worker_.ask(p, limits, allowed(limits)));

@@ -2,6 +2,7 @@
 // What opencl() and cuda() share: compilers in processes of their own, one process for the device, and what happens there.
 // The tuner's own process never touches a device.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -107,6 +108,13 @@ class device_source {
     return {text += kernel_.source, std::move(function)};
   }
 
+  /// Starts so many compilers, as far as they don't run, before threads build with them.
+  void start_compilers(std::size_t count) {
+    const std::lock_guard lock(mutex_);
+    while (compilers_ < count) idle_.push_back(new_compiler());
+    for (auto& c : idle_) c->start();
+  }
+
   /// Compiles it unless it is there. @return the failure, if any
   [[nodiscard]] std::optional<measurement> build(const Config& c) {
     if (std::string why = limits_.refuses(kernel_.geometry(c)); !why.empty())
@@ -189,14 +197,14 @@ class device_source {
   }
 
   [[nodiscard]] std::unique_ptr<compiler_process> take_compiler() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        auto out = std::move(idle_.back());
-        idle_.pop_back();
-        return out;
-      }
-    }
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return new_compiler();
+    auto out = std::move(idle_.back());
+    idle_.pop_back();
+    return out;
+  }
+  [[nodiscard]] std::unique_ptr<compiler_process> new_compiler() {
+    ++compilers_;
     const isolation how{
         .most_seconds = kernel_.compile_seconds, .build_seconds = kernel_.compile_seconds, .quiet = true};
     return std::make_unique<compiler_process>(of_, each_measurer<Config, compile_step>(compile_step{this}), how);
@@ -210,6 +218,7 @@ class device_source {
   std::uint64_t common_ = 0;  ///< checksum of device and flags
   std::mutex mutex_;
   std::vector<std::unique_ptr<compiler_process>> idle_;
+  std::size_t compilers_ = 0;                         ///< idle or not
   std::unique_ptr<typename Backend::runner> runner_;  ///< in the worker alone
 };
 
@@ -248,7 +257,10 @@ class device_measurer {
   }
 
   /// Builds ahead, unless the device is the CPU, which must time alone.
-  void prepare(std::span<const Config> batch) { pipeline_.prepare(batch); }
+  void prepare(std::span<const Config> batch) {
+    start_compilers(batch);
+    pipeline_.prepare(batch);
+  }
 
   [[nodiscard]] std::vector<measurement> measure(std::span<const Config> batch) { return measure(batch, measuring{}); }
 
@@ -256,6 +268,7 @@ class device_measurer {
   /// @throws std::runtime_error     no process can be started
   [[nodiscard]] std::vector<measurement> measure(std::span<const Config> batch, const measuring& run) {
     source_->data().know_truth();  // before the worker is forked, or each would have to find out by itself
+    start_compilers(batch);
     return pipeline_.measure(batch, run);
   }
 
@@ -263,6 +276,10 @@ class device_measurer {
   [[nodiscard]] std::string source_of(const Config& c) const { return source_->text_of(c).first; }
 
  private:
+  void start_compilers(std::span<const Config> batch) {
+    source_->start_compilers(std::min(batch.size(), pipeline_.batch_size()));
+  }
+
   struct builder {
     source* from;
     std::optional<measurement> operator()(const Config& c) const { return from->build(c); }
