@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <string>
 #include <tileseek/core/rng.hpp>
-#include <tileseek/kernels/matmul.hpp>
 #include <tileseek/kernels/conv2d_problem.hpp>
+#include <tileseek/kernels/matmul.hpp>
 #include <utility>
 #include <vector>
 
