@@ -269,7 +269,7 @@ void check_kernels(const target& on, arguments o, const budget& time, report& to
   // Shapes that leave something over in every direction, and even ones; half of the configurations for each.
   o.configurations = (o.configurations + 1) / 2;
   double until = time.spent();
-  const auto part = [&] { return until += o.seconds / 40; };  // a fifth of the time for eight parts
+  const auto part = [&] { return until += o.seconds / 30; };  // at most a quarter of the time for eight parts
   for (const auto type : {gpu::element::fp32, gpu::element::fp16})
     for (const auto& s :
          {matmul_shape{.m = 129, .n = 65, .k = 77, .batch = 2}, matmul_shape{.m = 96, .n = 128, .k = 64}})
