@@ -229,6 +229,7 @@ void check_kernel(const target& on, const arguments& o, const budget& time, doub
                   const std::string& name, const tileseek::space<Config>& space,
                   tileseek::device_kernel<Config> kernel) {
   kernel.state = tileseek::caches::warm;
+  kernel.limits = {.most_seconds = 20, .build_seconds = 20, .quiet = true};
   tileseek::rng random(o.seed);
   std::vector<Config> all{space.default_configuration()};
   while (all.size() < o.configurations) all.push_back(space.sample(random));
@@ -319,8 +320,9 @@ struct hostile {
 constexpr const char* hostile_text = R"(
 KERNEL(hostile, 64)(GLOBAL const float* RESTRICT x, GLOBAL float* RESTRICT y) {
   SHARED(float, much, floats);
-  much[0] = x[0];
-  y[THREAD] = 2 * x[THREAD];
+  if (THREAD == 0) much[floats - 1] = 2;
+  BARRIER();
+  y[THREAD] = much[floats - 1] * x[THREAD];
   if (deed == 1)
     for (volatile int forever = 1; forever;) {}
   if (deed == 2) *(GLOBAL volatile int*)8 = 1;
@@ -361,7 +363,8 @@ void check_hostile(const target& on, const budget& time, report& to) {
   kernel.truth = +[](const float* x, float* y) {
     for (int i = 0; i < 64; ++i) y[i] = 2 * x[i];
   };
-  kernel.limits = {.most_seconds = 6, .build_seconds = 6, .quiet = true};
+  kernel.limits = {
+      .most_seconds = 10, .build_seconds = 10, .quiet = true};  // with the time that it takes to open a GPU
   std::vector<hostile> all;
   for (const auto& d : deeds) all.push_back(d.what);
   std::size_t told = 0;
@@ -450,6 +453,18 @@ struct course {
   };
   std::vector<step> steps;  ///< of each trial
 
+  /// In JSON: [trial, seconds since the start, what it costs] of each that was faster than all before.
+  [[nodiscard]] std::string improvements() const {
+    std::string out;
+    double best = infinite;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (steps[i].cost < best) {
+        best = steps[i].cost;
+        tileseek::detail::append(out, {out.empty() ? "[" : ", [", i + 1, ", ", steps[i].seconds, ", ", best, "]"});
+      }
+    return "[" + out + "]";
+  }
+
   /// The first trial that costs at most so much; the number of trials: none.
   [[nodiscard]] std::size_t first_within(double cost) const {
     const auto at = std::find_if(steps.begin(), steps.end(), [cost](const step& s) { return s.cost <= cost; });
@@ -476,11 +491,13 @@ struct outcome {
 void tune_problem(const target& on, const arguments& o, const budget& time, double slot, problem& p, int number_of,
                   measurer<library_task>& library, report& to, std::vector<outcome>& outcomes) {
   const double end = time.spent() + slot;
+  const double size = p.plain.approximate_size();
   auto measure = on.measure(p.plain, p.kernel);
   tileseek::measuring how;
   how.limits.incumbent = infinite;
   how.stop = [&time] { return time.left() <= 0; };
-  // Computes the truth and starts the processes, which is no strategy's time.
+  // Counts the spaces, computes the truth and starts the processes, which is no strategy's time.
+  static_cast<void>(p.informed.approximate_size());
   const tiling untuned = p.plain.default_configuration();
   static_cast<void>(measure.measure(std::span<const tiling>(&untuned, 1), how));
   const double ready = time.spent();
@@ -538,9 +555,10 @@ void tune_problem(const target& on, const arguments& o, const budget& time, doub
   const double library_seconds = record.median_of(1);
   const auto gflops = [&](double seconds) { return std::isfinite(seconds) ? p.flop / seconds * 1e-9 : std::nan(""); };
   const auto shown = [](double x, int digits) { return std::isfinite(x) ? tileseek::fixed(x, digits) : "-"; };
+  const auto speed = [&](double seconds) { return shown(gflops(seconds), gflops(seconds) < 100 ? 2 : 0); };
   const auto row = [&](std::string_view who, std::size_t at, const std::string& trials, const std::string& to_95) {
     const auto against = record.compare(at, 1);
-    say(concat({"| ", p.name, " | ", who, " | ", trials, " | ", shown(gflops(record.median_of(at)), 0), " | ",
+    say(concat({"| ", p.name, " | ", who, " | ", trials, " | ", speed(record.median_of(at)), " | ",
                 shown(against.ratio, 2),
                 std::isfinite(against.ratio)
                     ? concat({" [", shown(against.range.low, 2), ", ", shown(against.range.high, 2), "]"})
@@ -569,6 +587,7 @@ void tune_problem(const target& on, const arguments& o, const budget& time, doub
         {"trials", std::to_string(r.trials)},
         {"by_status", object(by_status)},
         {"seconds", number(r.seconds)},
+        {"improvements", courses[i].improvements()},
         {"trials_to_95_percent", number(sum.trials)},
         {"seconds_to_95_percent", number(sum.seconds)},
         {"best", r.best ? json_text(p.plain.describe(*r.best)) : "null"},
@@ -596,7 +615,7 @@ void tune_problem(const target& on, const arguments& o, const budget& time, doub
   }
   to.tuning.push_back(object({{"shape", json_text(p.name)},
                               {"flop", number(p.flop)},
-                              {"space_size", number(p.plain.approximate_size())},
+                              {"space_size", number(size)},
                               {"setup_seconds", number(ready - (end - slot))},
                               {"library", json_text(library_note)},
                               {"library_seconds", number(library_seconds)},
@@ -650,9 +669,11 @@ void tune_all(const target& on, const arguments& o, const budget& time, report& 
                                                            tileseek::range(0, static_cast<int>(all.size()) - 1));
   auto isolated = tileseek::isolated(numbers, libraries(std::move(computed), on.device.cache_bytes),
                                      {.most_seconds = 30, .build_seconds = 30});
-  measurer<library_task> library{[&](std::span<const library_task> tasks, const tileseek::measuring& how) {
-    if (on.rehearsal) return std::vector{tileseek::failure(tileseek::status::launch_failed, "no library")};
-    return isolated.measure(tasks, how);
+  std::vector<std::string> missing(all.size(), on.rehearsal ? "no library" : "");  // and why
+  measurer<library_task> library{[&](std::span<const library_task> task, const tileseek::measuring& how) {
+    const std::string& why = missing[static_cast<std::size_t>(task.front().problem)];
+    if (!why.empty()) return std::vector{tileseek::failure(tileseek::status::launch_failed, why)};
+    return isolated.measure(task, how);
   }};
   say("\n| shape | who | trials | GFLOP/s | of the library | of the default | trials to 95 % | seconds to 95 % |\n"
       "|---|---|---|---|---|---|---|---|");
@@ -664,9 +685,10 @@ void tune_all(const target& on, const arguments& o, const budget& time, report& 
       to.leave_out(all[i].name + ": the time was up");
       continue;
     }
-    // The library's first call loads it.
+    // The library's first call loads it, and tells whether there is one.
     const library_task task{static_cast<int>(i)};
-    static_cast<void>(library.measure(std::span<const library_task>(&task, 1), {}));
+    const auto loaded = library.measure(std::span<const library_task>(&task, 1), {});
+    if (!loaded.empty() && !loaded.front().valid()) missing[i] = loaded.front().note;
     const double slot = time.left() * all[i].weight / weights;
     weights -= all[i].weight;
     tune_problem(on, o, time, slot, all[i], static_cast<int>(i), library, to, outcomes);
