@@ -313,16 +313,16 @@ void check_kernels(const target& on, arguments o, const budget& time, report& to
 /// A kernel that does what its deed says, with so much shared memory.
 struct hostile {
   int deed = 0;
-  int floats = 1;   ///< declared
+  int floats = 64;  ///< declared
   int dynamic = 0;  ///< bytes asked for at the launch
 };
 
 constexpr const char* hostile_text = R"(
 KERNEL(hostile, 64)(GLOBAL const float* RESTRICT x, GLOBAL float* RESTRICT y) {
   SHARED(float, much, floats);
-  if (THREAD == 0) much[floats - 1] = 2;
+  much[(THREAD + 1) % 64] = x[THREAD];
   BARRIER();
-  y[THREAD] = much[floats - 1] * x[THREAD];
+  y[THREAD] = much[THREAD];
   if (deed == 1)
     for (volatile int forever = 1; forever;) {}
   if (deed == 2) *(GLOBAL volatile int*)8 = 1;
@@ -343,17 +343,17 @@ void check_hostile(const target& on, const budget& time, report& to) {
   // A fault is the driver's to report on a GPU, and kills the process on a CPU. Too much shared memory may be found out by the
   // compiler.
   const std::vector<deed> deeds{
-      {{0, 1, 0}, "a good one", {status::ok}},
-      {{1, 1, 0}, "never ends", {status::timed_out}},
-      {{0, 2, 0}, "a good one after it", {status::ok}},
-      {{2, 1, 0}, "faults", {status::run_failed, status::crashed}},
-      {{0, 4, 0}, "a good one after it", {status::ok}},
+      {{0, 64, 0}, "a good one", {status::ok}},
+      {{1, 64, 0}, "never ends", {status::timed_out}},
+      {{0, 65, 0}, "a good one after it", {status::ok}},
+      {{2, 64, 0}, "faults", {status::run_failed, status::crashed}},
+      {{0, 66, 0}, "a good one after it", {status::ok}},
       {too_much, "asks for too much shared memory", {status::launch_failed, status::build_failed}},
-      {{0, 8, 0}, "a good one after it", {status::ok}},
+      {{0, 67, 0}, "a good one after it", {status::ok}},
   };
   const auto space = tileseek::space<hostile>{}
                          .add("deed", &hostile::deed, tileseek::range(0, 2))
-                         .add("floats", &hostile::floats, {1, 2, 4, 8, too_much.floats})
+                         .add("floats", &hostile::floats, {64, 65, 66, 67, too_much.floats})
                          .add("dynamic", &hostile::dynamic, tileseek::range(0, most));
   tileseek::device_kernel<hostile> kernel;
   kernel.source = concat({gpu::prelude, hostile_text});
@@ -361,7 +361,7 @@ void check_hostile(const target& on, const budget& time, report& to) {
   kernel.geometry = [](const hostile& h) { return tileseek::launch{{1}, {64}, static_cast<std::size_t>(h.dynamic)}; };
   kernel.arguments = {tileseek::input<float>(64), tileseek::output<float>(64)};
   kernel.truth = +[](const float* x, float* y) {
-    for (int i = 0; i < 64; ++i) y[i] = 2 * x[i];
+    for (int i = 0; i < 64; ++i) y[(i + 1) % 64] = x[i];
   };
   kernel.limits = {
       .most_seconds = 10, .build_seconds = 10, .quiet = true};  // with the time that it takes to open a GPU
