@@ -115,12 +115,13 @@ struct report {
   std::vector<std::pair<std::string_view, std::string>> about;
   std::vector<std::string> clocks, checks, hostile, tuning, left_out;
   bool passed = true;
+  bool complete = true;  ///< the time was enough for all parts so far
 
-  void write(const budget& time, bool complete) const {
+  void write(const budget& time, bool finished) const {
     if (file.empty()) return;
     auto all = about;
     all.insert(all.end(), {{"seconds", number(time.spent())},
-                           {"complete", complete ? "true" : "false"},
+                           {"complete", finished && complete ? "true" : "false"},
                            {"passed", passed ? "true" : "false"},
                            {"clocks", list(clocks)},
                            {"checks", list(checks)},
@@ -257,6 +258,7 @@ void check_kernel(const target& on, const arguments& o, const budget& time, doub
               tileseek::show_seconds(time.spent() - began), done < all.size() ? "; then the time was up" : "",
               first.empty() ? "" : "\n  first failure: ", first}));
   to.passed = to.passed && right == done;
+  to.complete = to.complete && done == all.size();
   to.checks.push_back(object({{"kernel", json_text(name)},
                               {"wanted", std::to_string(all.size())},
                               {"measured", std::to_string(done)},
@@ -384,7 +386,7 @@ void check_hostile(const target& on, const budget& time, report& to) {
                                  {"note", json_text(m.note.substr(0, 300))}}));
   };
   static_cast<void>(on.measure(space, std::move(kernel)).measure(all, how));
-  to.passed = to.passed && told == all.size();
+  to.complete = to.complete && told == all.size();
 }
 
 /// What is tuned.
@@ -608,11 +610,12 @@ void tune_problem(const target& on, const arguments& o, const budget& time, doub
               {there ? std::to_string(first + 1) : "not", " | ", there ? tileseek::fixed(sum.seconds, 1) : "reached"}));
     } else {
       say(concat({"| ", p.name, " | ", all[i].name, " | ", r.trials, " | nothing valid | - | - | - | - |"}));
-      to.passed = false;
+      (r.trials > 0 ? to.passed : to.complete) = false;
     }
     strategies.push_back(object(members));
     outcomes.push_back(sum);
   }
+  to.complete = to.complete && results.size() == all.size() && !record.seconds.front().empty();
   to.tuning.push_back(object({{"shape", json_text(p.name)},
                               {"flop", number(p.flop)},
                               {"space_size", number(size)},
@@ -683,6 +686,7 @@ void tune_all(const target& on, const arguments& o, const budget& time, report& 
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (time.left() <= 0) {
       to.leave_out(all[i].name + ": the time was up");
+      to.complete = false;
       continue;
     }
     // The library's first call loads it, and tells whether there is one.
@@ -700,7 +704,10 @@ void tune_all(const target& on, const arguments& o, const budget& time, report& 
 
 int run(arguments o) {
   const tileseek::interrupt_guard guard;
-  std::signal(SIGTERM, [](int) { std::raise(SIGINT); });  // so does timeout(1)
+  std::signal(SIGTERM, [](int) {  // is like Ctrl-C; timeout(1) sends it twice
+    std::signal(SIGTERM, SIG_IGN);
+    std::raise(SIGINT);
+  });
   const budget time(o.seconds);
   const target on(o.backend);
   if (o.configurations == 0) o.configurations = on.rehearsal ? 4 : 200;
@@ -725,12 +732,12 @@ int run(arguments o) {
   check_hostile(on, time, to);
   to.write(time, false);
   tune_all(on, o, time, to);
-  const bool complete = !tileseek::interrupt_guard::interrupted() && time.left() > 0;
-  to.write(time, complete);
+  to.write(time, true);
   say(concat({to.passed ? "all that was checked is as it should be" : "NOT ALL IS AS IT SHOULD BE, see above", ", in ",
-              tileseek::show_clock(time.spent()), tileseek::interrupt_guard::interrupted() ? "; interrupted" : "",
+              tileseek::show_clock(time.spent()),
+              to.complete ? "" : "; NOT COMPLETE: the time was up, or it was interrupted",
               o.json.empty() ? "" : "; all figures: ", o.json}));
-  return to.passed ? 0 : 1;
+  return to.passed && to.complete ? 0 : 1;
 }
 
 arguments read(int argc, char** argv) {

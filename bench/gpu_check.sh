@@ -5,7 +5,7 @@
 #   sh bench/gpu_check.sh --backend opencl       the rehearsal: small shapes on an OpenCL device, which may be a CPU
 # Compiler: CXX, else g++, else clang++. Toolkit: CUDA_PATH, else where nvcc is, else /usr/local/cuda. Eigen 3.4: EIGEN_DIR,
 # else the usual places; without it dynamic_gradient is left out. cuDNN: CUDNN_DIR, else the toolkit and the system.
-# Exit status: 0 all is as it should be, 1 it is not, 2 nothing was checked (no GPU, no compiler, a wrong option).
+# Exit status: 0 all is as it should be; 1 it is not, or the time was up; 2 nothing was checked (no GPU, no compiler, a wrong option).
 set -eu
 began=$(date +%s)
 root=$(cd "$(dirname "$0")/.." && pwd)
