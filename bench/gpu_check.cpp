@@ -142,18 +142,21 @@ struct report {
   }
   /// What the GPU runs at: sampled when it has just worked, or it has slowed down.
   void note_clocks(const budget& time) {
-    std::FILE* const from = ::popen(
-        "nvidia-smi --query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reasons.active "
-        "--format=csv,noheader 2>/dev/null",
-        "r");
-    if (from == nullptr) return;
-    std::array<char, 256> line{};
-    const bool got = std::fgets(line.data(), line.size(), from) != nullptr;
-    if (::pclose(from) != 0 || !got) return;
-    std::string text = line.data();
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    say(concat({"clocks: ", text, " (SM, memory, temperature, power, why throttled)"}));
-    clocks.push_back(object({{"at", number(time.spent())}, {"nvidia_smi", json_text(text)}}));
+    for (const char* const why : {"clocks_event_reasons.active", "clocks_throttle_reasons.active"}) {  // newer, older
+      std::FILE* const from = ::popen(concat({"nvidia-smi --query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw,",
+                                              why, " --format=csv,noheader 2>/dev/null"})
+                                          .c_str(),
+                                      "r");
+      if (from == nullptr) return;
+      std::array<char, 256> line{};
+      const bool got = std::fgets(line.data(), line.size(), from) != nullptr;
+      if (::pclose(from) != 0 || !got) continue;
+      std::string text = line.data();
+      while (!text.empty() && text.back() == '\n') text.pop_back();
+      say(concat({"clocks: ", text, " (SM, memory, temperature, power, why throttled)"}));
+      clocks.push_back(object({{"at", number(time.spent())}, {"nvidia_smi", json_text(text)}}));
+      return;
+    }
   }
 };
 
@@ -551,9 +554,11 @@ void tune_problem(const target& on, const arguments& o, const budget& time, doub
       },
       [&](std::size_t round) { return time.left() > 0 && (round < 6 || time.spent() < end); });
 
-  double fastest = infinite;
+  double fastest = infinite;  // in the searches
   for (const auto& c : courses)
     for (const auto& s : c.steps) fastest = std::fmin(fastest, s.cost);
+  double winner = infinite;  // in the contest
+  for (std::size_t at = 2; at < entries.size(); ++at) winner = std::fmin(winner, record.median_of(at));
   const double library_seconds = record.median_of(1);
   const auto gflops = [&](double seconds) { return std::isfinite(seconds) ? p.flop / seconds * 1e-9 : std::nan(""); };
   const auto shown = [](double x, int digits) { return std::isfinite(x) ? tileseek::fixed(x, digits) : "-"; };
@@ -598,7 +603,7 @@ void tune_problem(const target& on, const arguments& o, const budget& time, doub
       const std::size_t at = entry_of[i];
       const auto against = record.compare(at, 1);
       sum.of_library = against.ratio;
-      sum.of_fastest = fastest / r.median_seconds;
+      sum.of_fastest = winner / record.median_of(at);
       members.insert(members.end(), {{"best_seconds", number(record.median_of(at))},
                                      {"gflops", number(gflops(record.median_of(at)))},
                                      {"library_ratio", number(against.ratio)},
@@ -634,7 +639,7 @@ void sum_up(const std::vector<outcome>& outcomes) {
     double sum = 0;
     std::size_t n = 0;
     for (const auto& s : outcomes)
-      if (s.contender == who && counts(s) && std::isfinite(of(s))) {
+      if (s.contender == who && counts(s) && std::isfinite(of(s)) && of(s) > 0) {
         sum += std::log(of(s));
         ++n;
       }
