@@ -66,6 +66,36 @@ template <class Backend>
   return unpack_limits(in_child([device] { return pack(Backend::limits(device)); }, 60));
 }
 
+/// What a configuration is compiled from, and the function's name there.
+template <class Config>
+[[nodiscard]] std::pair<std::string, std::string> text_of(const space<Config>& of, const device_kernel<Config>& kernel,
+                                                          const Config& c) {
+  auto values = source_values(of.named_values_of(c));
+  std::string function = fill_in(kernel.function, values);
+  std::string text;
+  for (const auto& [name, v] : values) append(text, {"#define ", name, " ", v, "\n"});
+  return {text += kernel.source, std::move(function)};
+}
+
+/// The kernel, its text read from its file.
+/// @throws std::invalid_argument  it lacks something, or its function names a parameter that the space lacks
+/// @throws std::runtime_error     the file can't be read
+template <class Config>
+[[nodiscard]] device_kernel<Config> complete(const char* who, const space<Config>& of, device_kernel<Config> kernel) {
+  const auto refuse = [who](const char* what) { fail<std::invalid_argument>({who, ": ", what}); };
+  if (kernel.source.empty() == kernel.file.empty()) refuse("give the kernel's source or its file, one of the two");
+  if (kernel.function.empty()) refuse("function is empty; name the kernel's");
+  if (!kernel.geometry) refuse("geometry is empty; give a function of the configuration that returns a launch");
+  if (!(kernel.compile_seconds > 0)) refuse("compile_seconds must be more than 0");
+  if (kernel.source.empty()) {
+    auto text = content_of(kernel.file);
+    if (!text) fail<std::runtime_error>({who, ": the file '", kernel.file, "' can't be read"});
+    kernel.source = std::move(*text);
+  }
+  static_cast<void>(text_of(of, kernel, of.default_configuration()));
+  return kernel;
+}
+
 /// A kernel, what it is compiled to, and what happens on the device. The backend has
 ///   name                     "opencl"
 ///   limits(device)           what the device is; called in a child process
@@ -77,18 +107,10 @@ template <class Config, class Backend>
 class device_source {
  public:
   device_source(const space<Config>& of, device_kernel<Config> kernel)
-      : of_(of), kernel_(std::move(kernel)), folder_(""), data_(kernel_.arguments, kernel_.truth, kernel_.seed) {
-    const auto refuse = [](const char* what) { fail<std::invalid_argument>({Backend::name, ": ", what}); };
-    if (kernel_.source.empty() == kernel_.file.empty()) refuse("give the kernel's source or its file, one of the two");
-    if (kernel_.function.empty()) refuse("function is empty; name the kernel's");
-    if (!kernel_.geometry) refuse("geometry is empty; give a function of the configuration that returns a launch");
-    if (!(kernel_.compile_seconds > 0)) refuse("compile_seconds must be more than 0");
-    if (kernel_.source.empty()) {
-      auto text = content_of(kernel_.file);
-      if (!text) fail<std::runtime_error>({Backend::name, ": the file '", kernel_.file, "' can't be read"});
-      kernel_.source = std::move(*text);
-    }
-    static_cast<void>(text_of(of.default_configuration()));  // the function names parameters that there are
+      : of_(of),
+        kernel_(complete(Backend::name, of, std::move(kernel))),
+        folder_(""),
+        data_(kernel_.arguments, kernel_.truth, kernel_.seed) {
     limits_ = ask_limits<Backend>(kernel_.device);
     common_ = checksum(limits_.name, static_cast<std::uint64_t>(limits_.architecture));
     for (const auto& f : kernel_.flags) common_ = checksum(f, common_);
@@ -99,13 +121,8 @@ class device_source {
   [[nodiscard]] arguments& data() noexcept { return data_; }
   [[nodiscard]] const space<Config>& searched() const noexcept { return of_; }
 
-  /// What a configuration is compiled from, and the function's name there.
   [[nodiscard]] std::pair<std::string, std::string> text_of(const Config& c) const {
-    auto values = source_values(of_.named_values_of(c));
-    std::string function = fill_in(kernel_.function, values);
-    std::string text;
-    for (const auto& [name, v] : values) append(text, {"#define ", name, " ", v, "\n"});
-    return {text += kernel_.source, std::move(function)};
+    return detail::text_of(of_, kernel_, c);
   }
 
   /// Starts so many compilers, as far as they don't run, before threads build with them.
