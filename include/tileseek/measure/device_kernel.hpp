@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <tileseek/core/format.hpp>
+#include <tileseek/core/value.hpp>
 #include <tileseek/measure/arguments.hpp>
 #include <tileseek/measure/isolated.hpp>
 
@@ -72,6 +73,7 @@ struct device_kernel {
   std::string file{};      ///< or the file that holds it; one of the two
   std::string function{};  ///< its name, with template arguments if it has some: "matmul<{BM}, {BN}>"
   std::function<launch(const Config&)> geometry{};
+  std::function<named_values(const Config&)> derived{};  ///< more macros, which follow from the configuration
   std::vector<argument> arguments{};  ///< of the kernel, in order
   reference truth{};                  ///< what its results are compared with, computed on the host
   std::vector<std::string> flags{};   ///< for the device's compiler

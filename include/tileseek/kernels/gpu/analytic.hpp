@@ -42,6 +42,12 @@ struct multiprocessors {
 
 /// Those that multiprocessors_of() and limits_of_architecture() know.
 inline constexpr std::array<int, 7> architectures{75, 80, 86, 89, 90, 100, 120};
+/// "sm_75, sm_80, ..."
+[[nodiscard]] inline std::string architecture_names() {
+  std::string out;
+  for (const int a : architectures) tileseek::detail::append(out, {out.empty() ? "sm_" : ", sm_", a});
+  return out;
+}
 
 /// Of an architecture (90: sm_90), by the CUDA C++ programming guide's table of technical specifications; clock and
 /// memory are those of a GPU of this architecture by its data sheet: T4, A100, RTX 3090, RTX 4090, H100, B200, RTX 5090.
@@ -91,12 +97,9 @@ inline constexpr std::array<int, 7> architectures{75, 80, 86, 89, 90, 100, 120};
       holds(1536, 24, 100);
       has(170, 2.407e9, 1792e9);
       break;
-    default: {
-      std::string known;
-      for (const int a : architectures) tileseek::detail::append(known, {known.empty() ? "sm_" : ", sm_", a});
+    default:
       tileseek::detail::fail<std::invalid_argument>(
-          {"the architecture sm_", architecture, " is not known; there are ", known});
-    }
+          {"the architecture sm_", architecture, " is not known; there are ", architecture_names()});
   }
   if (count > 0) out.count = count;
   return out;
@@ -216,21 +219,34 @@ template <class Shape>
   return detail::analyse(detail::product_of(shape, type), t, on, registers);
 }
 
+namespace detail {
+/// How fast latency, shared memory (a wavefront a clock) and global memory let multiply-adds be, over how fast they are.
+[[nodiscard]] inline std::array<double, 3> supplies(const analysis& a, const multiprocessors& on) {
+  return {32 * a.concurrency / (on.latency * on.multiply_adds), a.shared_intensity / on.multiply_adds,
+          a.global_intensity * on.global_bytes / on.multiply_adds};
+}
+}  // namespace detail
+
 /// The share of the GPU's multiply-adds that a configuration can reach at most: what its waves of blocks, the edges, the
-/// latency of multiply-adds, shared memory (a wavefront a clock) and global memory allow. For ranking; caches are not in it.
+/// latency of multiply-adds, shared memory and global memory allow. For ranking; caches are not in it.
 [[nodiscard]] inline double attainable(const analysis& a, const multiprocessors& on) {
-  const double hidden = 32 * a.concurrency / (on.latency * on.multiply_adds);
-  const double shared = a.shared_intensity / on.multiply_adds;
-  const double global = a.global_intensity * on.global_bytes / on.multiply_adds;
-  return a.wave_efficiency * a.useful * std::min({1.0, hidden, shared, global});
+  const auto s = detail::supplies(a, on);
+  return a.wave_efficiency * a.useful * std::min({1.0, s[0], s[1], s[2]});
 }
 
-/// Tells the cost models these features of the configurations of a space (matmul_space, conv2d_space).
-template <class Shape>
-void add_features(space<tiling>& to, const Shape& shape, element type = element::fp32, const multiprocessors& on = {}) {
+/// How much of latency, shared memory and global memory the multiply-adds use at their full rate, added up. Of
+/// configurations with the same `attainable` the one with less has more to spare.
+[[nodiscard]] inline double load(const analysis& a, const multiprocessors& on) {
+  const auto s = detail::supplies(a, on);
+  return 1 / s[0] + 1 / s[1] + 1 / s[2];
+}
+
+/// Tells the cost models these features of the configurations of a space (matmul_space, conv2d_space, tile_sizes_space).
+template <class Config, class Shape>
+void add_features(space<Config>& to, const Shape& shape, element type = element::fp32, const multiprocessors& on = {}) {
   const auto add = [&](const char* name, double analysis::*which) {
-    to.feature(name, [p = detail::product_of(shape, type), on, which](const tiling& t) {
-      return detail::analyse(p, t, on).*which;
+    to.feature(name, [p = detail::product_of(shape, type), on, which](const Config& c) {
+      return detail::analyse(p, static_cast<tiling>(c), on).*which;
     });
   };
   add("wave efficiency", &analysis::wave_efficiency);

@@ -71,6 +71,8 @@ template <class Config>
 [[nodiscard]] std::pair<std::string, std::string> text_of(const space<Config>& of, const device_kernel<Config>& kernel,
                                                           const Config& c) {
   auto values = source_values(of.named_values_of(c));
+  if (kernel.derived)
+    for (auto& v : source_values(kernel.derived(c))) values.push_back(std::move(v));
   std::string function = fill_in(kernel.function, values);
   std::string text;
   for (const auto& [name, v] : values) append(text, {"#define ", name, " ", v, "\n"});
