@@ -22,8 +22,8 @@ namespace {
 using namespace tileseek::kernels;
 using gpu::element;
 using gpu::tiling;
-using tileseek::detail::concat;
 using tileseek::fixed;
+using tileseek::detail::concat;
 
 struct options {
   std::size_t configurations = 2;
@@ -145,9 +145,10 @@ std::size_t sweep(const char* name, const std::vector<Shape>& shapes, const opti
     }
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  std::cout << concat({name, ": ", o.configurations, " configurations, ", compiles, " compiles in ",
-                       tileseek::show_clock(took.count()), ", ", failures, " failures\n"})
-            << "architecture  compiled  refused  failed  spilled  most bytes  |registers - estimate|  more than estimated\n";
+  std::cout
+      << concat({name, ": ", o.configurations, " configurations, ", compiles, " compiles in ",
+                 tileseek::show_clock(took.count()), ", ", failures, " failures\n"})
+      << "architecture  compiled  refused  failed  spilled  most bytes  |registers - estimate|  more than estimated\n";
   for (const auto& [architecture, t] : seen) {
     const auto column = [](std::string text, std::size_t width) {
       return std::string(width - std::min(width, text.size()), ' ') + text;
@@ -168,7 +169,9 @@ int main(int argc, char** argv) {
   CLI::App app("Compiles random configurations of the GPU kernels for every architecture.");
   options o;
   std::string kernel = "both";
-  app.add_option("--kernel", kernel, "which")->check(CLI::IsMember({"both", "matmul", "conv2d"}))->capture_default_str();
+  app.add_option("--kernel", kernel, "which")
+      ->check(CLI::IsMember({"both", "matmul", "conv2d"}))
+      ->capture_default_str();
   app.add_option("--configurations", o.configurations, "of each kernel, over all shapes")->capture_default_str();
   app.add_option("--seed", o.seed, "of the configurations")->capture_default_str();
   app.add_option("--jobs", o.jobs, "compilers at once; 0: as many as there are cores")->capture_default_str();

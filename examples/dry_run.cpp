@@ -19,18 +19,20 @@
 #include <utility>
 #include <vector>
 
-#ifdef TILESEEK_HAVE_CUDA
 namespace {
 
 namespace gpu = tileseek::kernels::gpu;
-using tileseek::fixed;
 using tileseek::detail::concat;
 
+/// @throws std::invalid_argument  there is none of this name
 int architecture_of(const std::string& name) {
   for (const int a : gpu::architectures)
     if (name == concat({"sm_", a})) return a;
   throw std::invalid_argument("--arch: there is no " + name + "; there are " + gpu::architecture_names());
 }
+
+#ifdef TILESEEK_HAVE_CUDA
+using tileseek::fixed;
 
 /// A configuration that compiled.
 template <class Config>
@@ -64,7 +66,7 @@ struct ranking {
   [[nodiscard]] std::vector<Config> search(const tileseek::space<Config>& space, tileseek::any_strategy strategy,
                                            std::size_t& evaluated) const {
     tileseek::session<Config> run(space, std::move(strategy),
-                                  {.trials = 100 * o.trials,
+                                  {.trials = std::max<std::size_t>(20000, 100 * o.trials),
                                    .seconds = o.seconds / 2,
                                    .seed = o.seed,
                                    .progress = tileseek::verbosity::quiet});
@@ -101,7 +103,8 @@ struct ranking {
     std::size_t compiled = 0;
     const std::size_t chunk = 8 * std::max(1U, std::thread::hardware_concurrency());
     while (compiled < candidates.size() && (compiled == 0 || seconds() < o.seconds)) {
-      const auto some = std::span<const Config>(candidates).subspan(compiled, std::min(chunk, candidates.size() - compiled));
+      const auto some =
+          std::span<const Config>(candidates).subspan(compiled, std::min(chunk, candidates.size() - compiled));
       const auto reports = tileseek::compile_cuda(space, kernel, architecture, some);
       for (std::size_t i = 0; i < some.size(); ++i) {
         auto used = reports[i].usage;
@@ -193,14 +196,15 @@ struct ranking {
   }
 };
 
-}  // namespace
 #endif
+
+}  // namespace
 
 int dry_run([[maybe_unused]] const tuner_options& o, [[maybe_unused]] const device_problem& problem,
             [[maybe_unused]] const std::string& task, [[maybe_unused]] double flop,
             [[maybe_unused]] tileseek::any_strategy strategy) {
+  [[maybe_unused]] const int architecture = architecture_of(o.arch);
 #ifdef TILESEEK_HAVE_CUDA
-  const int architecture = architecture_of(o.arch);
   const ranking r{o, problem, gpu::multiprocessors_of(architecture), architecture, task, flop};
   const auto limits = gpu::limits_of_architecture(architecture);
   if (o.view == "paper")

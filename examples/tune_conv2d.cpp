@@ -102,15 +102,14 @@ int run(const arguments& a, [[maybe_unused]] char** argv) {
 #endif
   using namespace tileseek::kernels;
   if (for_gpu(a.tuner))
-    return run_on_device(
-        a.tuner,
-        device_problem_of(
-            shape, [](const auto&... of) { return gpu::conv2d_space(of...); },
-            [](const auto&... of) { return gpu::conv2d_kernel(of...); }),
-        describe(shape), shape.flop(), chosen_strategy(a.tuner));
+    return run_on_device(a.tuner,
+                         device_problem_of(
+                             shape, [](const auto&... of) { return gpu::conv2d_space(of...); },
+                             [](const auto&... of) { return gpu::conv2d_kernel(of...); }),
+                         describe(shape), shape.flop(), chosen_strategy(a.tuner));
   conv2d_problem problem(shape, a.tuner.seed, a.tuner.threads);
-  return run(a.tuner, conv2d_space(shape), problem, describe(shape), shape.flop(),
-             chosen_strategy(a.tuner), rivals(problem));
+  return run(a.tuner, conv2d_space(shape), problem, describe(shape), shape.flop(), chosen_strategy(a.tuner),
+             rivals(problem));
 }
 
 }  // namespace

@@ -49,15 +49,14 @@ int run(const arguments& a) {
       "matmul " + batch + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " float";
   using namespace tileseek::kernels;
   if (for_gpu(a.tuner))
-    return run_on_device(
-        a.tuner,
-        device_problem_of(
-            s, [](const auto&... of) { return gpu::matmul_space(of...); },
-            [](const auto&... of) { return gpu::matmul_kernel(of...); }),
-        task, s.flop(), chosen_strategy(a.tuner));
+    return run_on_device(a.tuner,
+                         device_problem_of(
+                             s, [](const auto&... of) { return gpu::matmul_space(of...); },
+                             [](const auto&... of) { return gpu::matmul_kernel(of...); }),
+                         task, s.flop(), chosen_strategy(a.tuner));
   matmul_problem problem(s, a.tuner.seed, a.tuner.threads);
-  return run(a.tuner, matmul_space(s), problem, task, s.flop(),
-             chosen_strategy(a.tuner), rivals(problem, a.tuner.threads));
+  return run(a.tuner, matmul_space(s), problem, task, s.flop(), chosen_strategy(a.tuner),
+             rivals(problem, a.tuner.threads));
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ inline void read(CLI::App& app, tuner_options& o) {
       ->capture_default_str();
   app.add_option("--strategy", o.strategy,
                  "how it searches: " + strategy_names() +
-                     ". By default dynamic_gradient; evolutionary in a dry run, which evaluates 100 times as many "
-                     "configurations as it compiles");
+                     ". By default dynamic_gradient; evolutionary in a dry run, which evaluates 20000 "
+                     "configurations, or 100 times as many as it compiles");
   app.add_option("--option", o.strategy_options, "key=value of the strategy; may be repeated")->take_all();
   app.add_option("--trials", o.trials, "configurations to measure at most; in a dry run, to compile")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40))

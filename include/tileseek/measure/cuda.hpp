@@ -153,8 +153,7 @@ template <class Config>
       .most_seconds = whole.compile_seconds, .build_seconds = whole.compile_seconds, .quiet = true, .renew = false};
   std::vector<compiler> compilers;
   const std::size_t jobs = whole.jobs > 0 ? whole.jobs : std::max(1U, std::thread::hardware_concurrency());
-  for (std::size_t i = 0; i < std::min(jobs, batch.size()); ++i)
-    compilers.emplace_back(of, each<Config>(compile), how);
+  for (std::size_t i = 0; i < std::min(jobs, batch.size()); ++i) compilers.emplace_back(of, each<Config>(compile), how);
   std::vector<cuda_report> out;
   if (batch.empty()) return out;
   for (auto& c : compilers) c.start();  // before there are threads

@@ -189,7 +189,8 @@ class descent {
       : o_(options), model_(model), known_(space, feature_map(space, columns_of(options))) {
     if (o_.only_features && space.features().empty())
       throw std::invalid_argument(
-          "dynamic_gradient: only_features, and the space has none; declare some with space.feature(), or leave it out");
+          "dynamic_gradient: only_features, and the space has none; declare some with space.feature(), or leave it "
+          "out");
   }
 
   [[nodiscard]] training_set& known() noexcept { return known_; }

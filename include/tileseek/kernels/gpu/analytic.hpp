@@ -158,8 +158,7 @@ template <class Address>
   return *std::max_element(of_bank.begin(), of_bank.end());
 }
 
-[[nodiscard]] inline analysis analyse(const product& p, const tiling& t, const multiprocessors& on,
-                                      int registers = 0) {
+[[nodiscard]] inline analysis analyse(const product& p, const tiling& t, const multiprocessors& on, int registers = 0) {
   const int bm = t.m[1] * t.m[2] * t.m[3] * t.m[4], bn = t.n[1] * t.n[2] * t.n[3] * t.n[4], bk = t.k[1];
   const int tm = bm / t.m[2], tn = bn / t.n[2], threads = t.m[2] * t.n[2], warps = ceil_div(threads, 32);
   const int bytes = bytes_of(p.type), pitch = bm + t.row_padding;

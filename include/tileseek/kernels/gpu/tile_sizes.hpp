@@ -19,6 +19,8 @@
 #include <array>
 #include <utility>
 
+#include <tileseek/kernels/gpu/conv2d.hpp>
+#include <tileseek/kernels/gpu/matmul.hpp>
 #include <tileseek/kernels/gpu/tiled_product.hpp>
 #include <tileseek/measure/device_kernel.hpp>
 #include <tileseek/space/space.hpp>
