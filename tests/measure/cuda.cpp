@@ -126,6 +126,21 @@ TEST_CASE("configurations are compiled side by side without a device, each with 
                   std::invalid_argument);
 }
 
+TEST_CASE("what a device is travels between processes") {
+  const tileseek::device_limits l{"a GPU", "clock 1 MHz, driver 2", {3, 4, 5}, 6, 7, 8, 9, 90, true};
+  const auto back = tileseek::detail::unpack_limits(tileseek::detail::pack(l));
+  CHECK(back.name == l.name);
+  CHECK(back.under == l.under);
+  CHECK(back.threads == l.threads);
+  CHECK(back.all_threads == 6);
+  CHECK(back.shared_bytes == 7);
+  CHECK(back.processors == 8);
+  CHECK(back.cache_bytes == 9);
+  CHECK(back.architecture == 90);
+  CHECK(back.is_cpu);
+  CHECK_THROWS_AS(static_cast<void>(tileseek::detail::unpack_limits("short")), std::runtime_error);
+}
+
 TEST_CASE("what does not compile says why") {
   const auto message = [](const std::string& source, const std::string& function, int architecture) -> std::string {
     try {

@@ -197,7 +197,19 @@ struct cuda_backend {
     cudaDeviceProp properties{};
     cuda_check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
     device_limits out;
-    out.name = concat({properties.name, ", ", ask(cudaDevAttrClockRate) / 1000, " MHz at most"});
+    out.name = properties.name;
+    // What the clocks are while a kernel runs, only the driver's library tells (nvidia-smi -q -d CLOCK).
+    int driver = 0;
+    int runtime = 0;
+    cuda_check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    cuda_check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+    int nvrtc[2] = {};
+    nvrtc_check(nvrtcVersion(&nvrtc[0], &nvrtc[1]), "nvrtcVersion");
+    const auto version = [](int v) { return concat({v / 1000, ".", v % 1000 / 10}); };
+    out.under = concat({"clock ", ask(cudaDevAttrClockRate) / 1000, " MHz at most, memory ",
+                        ask(cudaDevAttrMemoryClockRate) / 1000, " MHz at most, ECC ",
+                        ask(cudaDevAttrEccEnabled) != 0 ? "on" : "off", ", driver for CUDA ", version(driver),
+                        ", runtime ", version(runtime), ", NVRTC ", nvrtc[0], ".", nvrtc[1]});
     out.threads = {size(cudaDevAttrMaxBlockDimX), size(cudaDevAttrMaxBlockDimY), size(cudaDevAttrMaxBlockDimZ)};
     out.all_threads = size(cudaDevAttrMaxThreadsPerBlock);
     out.shared_bytes = size(cudaDevAttrMaxSharedMemoryPerBlockOptin);

@@ -40,6 +40,7 @@ struct launch {
 /// What a device is, and what it can hold of a block.
 struct device_limits {
   std::string name;
+  std::string under;                     ///< what else times depend on, as far as it tells: clocks at most, versions
   std::array<std::size_t, 3> threads{};  ///< of a block, in each direction
   std::size_t all_threads = 0;           ///< of a block
   std::size_t shared_bytes = 0;          ///< of a block

@@ -50,13 +50,22 @@ struct device_failure : std::runtime_error {
   for (const std::uint64_t n : {l.threads[0], l.threads[1], l.threads[2], l.all_threads, l.shared_bytes, l.processors,
                                 l.cache_bytes, static_cast<std::size_t>(l.architecture), std::size_t{l.is_cpu}})
     out.append(reinterpret_cast<const char*>(&n), sizeof n);
-  return out += l.name;
+  return out += l.name + '\n' + l.under;
 }
 [[nodiscard]] inline device_limits unpack_limits(const std::string& bytes) {
   std::array<std::uint64_t, 9> n{};
   if (bytes.size() < sizeof n) throw std::runtime_error("the device did not say what it is");
   std::memcpy(n.data(), bytes.data(), sizeof n);
-  return {bytes.substr(sizeof n), {n[0], n[1], n[2]}, n[3], n[4], n[5], n[6], static_cast<int>(n[7]), n[8] != 0};
+  const auto end = std::min(bytes.find('\n', sizeof n), bytes.size());
+  return {bytes.substr(sizeof n, end - sizeof n),
+          bytes.substr(std::min(end + 1, bytes.size())),
+          {n[0], n[1], n[2]},
+          n[3],
+          n[4],
+          n[5],
+          n[6],
+          static_cast<int>(n[7]),
+          n[8] != 0};
 }
 
 /// What the backend's device is, found out in another process.
@@ -269,6 +278,7 @@ class device_measurer {
     std::string flags;
     for (const auto& f : k.flags) append(flags, {flags.empty() ? "" : " ", f});
     return {{"device", value(source_->limits().name)},
+            {"device_under", value(source_->limits().under)},
             {"backend", value(Backend::name)},
             {"kernel_flags", value(flags)},
             {"caches", value(to_string(k.state))},
