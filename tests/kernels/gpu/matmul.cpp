@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tileseek/kernels/gpu/tile_sizes.hpp>
 #include <tileseek/measure/opencl.hpp>
 
 #include "on_opencl.hpp"
@@ -18,4 +19,13 @@ TEST_CASE("products of odd shapes, of both types, are right on OpenCL") {
     const matmul_shape shape{61, type == element::fp32 ? 37 : 40, 29, 2};
     check_on_opencl(gpu::matmul_space(shape, type, limits), gpu::matmul_kernel(shape, type, limits), 1);
   }
+}
+
+TEST_CASE("a product by tile sizes alone is right on OpenCL") {
+  gpu::block_limits limits;
+  limits.threads = 64;
+  limits.thread_registers = 64;
+  const matmul_shape shape{48, 40, 30};
+  check_on_opencl(gpu::tile_sizes_space(shape, element::fp32, limits),
+                  gpu::by_tile_sizes(gpu::matmul_kernel(shape, element::fp32, limits)), 1);
 }
