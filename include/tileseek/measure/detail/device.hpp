@@ -277,12 +277,9 @@ class device_measurer {
     const auto& k = source_->kernel();
     std::string flags;
     for (const auto& f : k.flags) append(flags, {flags.empty() ? "" : " ", f});
-    return {{"device", value(source_->limits().name)},
-            {"device_under", value(source_->limits().under)},
-            {"backend", value(Backend::name)},
-            {"kernel_flags", value(flags)},
-            {"caches", value(to_string(k.state))},
-            {"checked", value(source_->data().has_reference())}};
+    return {{"device", value(source_->limits().name)}, {"device_under", value(source_->limits().under)},
+            {"backend", value(Backend::name)},         {"kernel_flags", value(flags)},
+            {"caches", value(to_string(k.state))},     {"checked", value(source_->data().has_reference())}};
   }
 
   /// Builds ahead, unless the device is the CPU, which must time alone.
