@@ -101,15 +101,15 @@ int run(const arguments& a, [[maybe_unused]] char** argv) {
   restart_with("OMP_NUM_THREADS", std::to_string(a.tuner.threads), argv);
 #endif
   using namespace tileseek::kernels;
-  if (a.tuner.backend != "cpu")
-    return run_on_device(
-        a.tuner,
-        {[&shape](const auto& limits) { return gpu::conv2d_space(shape, gpu::element::fp32, limits); },
-         [&shape](const auto& limits) { return gpu::conv2d_kernel(shape, gpu::element::fp32, limits); }},
-        describe(shape), shape.flop(), strategy_named(a.tuner.strategy, a.tuner.strategy_options));
+  if (for_gpu(a.tuner))
+    return run_on_device(a.tuner,
+                         device_problem_of(
+                             shape, [](const auto&... of) { return gpu::conv2d_space(of...); },
+                             [](const auto&... of) { return gpu::conv2d_kernel(of...); }),
+                         describe(shape), shape.flop(), chosen_strategy(a.tuner));
   conv2d_problem problem(shape, a.tuner.seed, a.tuner.threads);
-  return run(a.tuner, conv2d_space(shape), problem, describe(shape), shape.flop(),
-             strategy_named(a.tuner.strategy, a.tuner.strategy_options), rivals(problem));
+  return run(a.tuner, conv2d_space(shape), problem, describe(shape), shape.flop(), chosen_strategy(a.tuner),
+             rivals(problem));
 }
 
 }  // namespace

@@ -48,14 +48,15 @@ int run(const arguments& a) {
   const std::string task =
       "matmul " + batch + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " float";
   using namespace tileseek::kernels;
-  if (a.tuner.backend != "cpu")
+  if (for_gpu(a.tuner))
     return run_on_device(a.tuner,
-                         {[&s](const auto& limits) { return gpu::matmul_space(s, gpu::element::fp32, limits); },
-                          [&s](const auto& limits) { return gpu::matmul_kernel(s, gpu::element::fp32, limits); }},
-                         task, s.flop(), strategy_named(a.tuner.strategy, a.tuner.strategy_options));
+                         device_problem_of(
+                             s, [](const auto&... of) { return gpu::matmul_space(of...); },
+                             [](const auto&... of) { return gpu::matmul_kernel(of...); }),
+                         task, s.flop(), chosen_strategy(a.tuner));
   matmul_problem problem(s, a.tuner.seed, a.tuner.threads);
-  return run(a.tuner, matmul_space(s), problem, task, s.flop(),
-             strategy_named(a.tuner.strategy, a.tuner.strategy_options), rivals(problem, a.tuner.threads));
+  return run(a.tuner, matmul_space(s), problem, task, s.flop(), chosen_strategy(a.tuner),
+             rivals(problem, a.tuner.threads));
 }
 
 }  // namespace

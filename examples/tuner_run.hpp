@@ -16,8 +16,11 @@
 /// Options of every tuner.
 struct tuner_options {
   std::string backend = "cpu";
+  bool dry_run = false;
+  std::string arch = "sm_90";
+  std::string view = "full";
   int threads = 1;
-  std::string strategy = "dynamic_gradient";
+  std::string strategy;  ///< empty: see chosen_strategy()
   std::vector<std::string> strategy_options;
   std::size_t trials = 200;
   double seconds = 60;

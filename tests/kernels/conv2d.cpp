@@ -10,6 +10,7 @@
 #include <string>
 #include <tileseek/core/rng.hpp>
 #include <tileseek/kernels/conv2d_problem.hpp>
+#include <tileseek/kernels/matmul.hpp>
 #include <utility>
 #include <vector>
 
@@ -201,6 +202,16 @@ TEST_CASE("conv2d_reference: convolutions worked by hand") {
   s.groups = 1;
   conv2d_reference(s, nchw.data(), four.data(), out.data());
   CHECK(out == std::vector<double>{21, 43, 2100, 4300});
+}
+
+TEST_CASE("conv2d_reference: one of 1 x 1 is a product of pixels and channels, shared among threads") {
+  const problem p({.batch = 3, .height = 17, .width = 11, .channels_in = 70, .channels_out = 301});
+  std::vector<float> by_input(p.weights.size());
+  for (std::size_t o = 0; o < 301; ++o)
+    for (std::size_t c = 0; c < 70; ++c) by_input[c * 301 + o] = p.weights[o * 70 + c];
+  std::vector<double> product(p.reference.size());
+  matmul_reference({.m = 3 * 17 * 11, .n = 301, .k = 70}, p.input.data(), by_input.data(), product.data());
+  CHECK(p.reference == product);
 }
 
 TEST_CASE("conv2d_matches: refuses NaN, infinity, a wrong element and a missing product") {

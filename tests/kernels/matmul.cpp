@@ -249,6 +249,21 @@ TEST_CASE("matmul_reference: a product worked by hand") {
   CHECK(c == std::vector<double>{23, 67, 127});
 }
 
+TEST_CASE("matmul_reference: sums run along k in order, whatever the blocks and the number of threads") {
+  for (const auto& shape :
+       {matmul_shape{.m = 3, .n = 1030, .k = 517, .batch = 9}, matmul_shape{.m = 129, .n = 5, .k = 3}}) {
+    const problem p(shape);
+    std::vector<double> plain(p.reference.size(), 0.0);
+    const auto m = static_cast<std::size_t>(shape.m), n = static_cast<std::size_t>(shape.n);
+    const auto k = static_cast<std::size_t>(shape.k);
+    for (std::size_t r = 0; r < m * static_cast<std::size_t>(shape.batch); ++r)
+      for (std::size_t q = 0; q < k; ++q)
+        for (std::size_t j = 0; j < n; ++j)
+          plain[r * n + j] += static_cast<double>(p.a[r * k + q]) * static_cast<double>(p.b[(r / m * k + q) * n + j]);
+    CHECK(p.reference == plain);
+  }
+}
+
 TEST_CASE("matmul_matches: refuses NaN, infinity, a wrong element and a missing product") {
   const problem p({.m = 9, .n = 17, .k = 200});
   std::vector<float> c(p.reference.size());

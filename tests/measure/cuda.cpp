@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -104,6 +105,40 @@ TEST_CASE("a kernel is compiled for any architecture without a device, and what 
       "for (int i = 0; i < 64; ++i) x[i] = s[i] * s[63 - i]; }",
       "f", 90, {"--maxrregcount=24"});
   CHECK(spilling.usage.spilled > 0);
+}
+
+TEST_CASE("configurations are compiled side by side without a device, each with its own outcome") {
+  const std::vector<config> all{{1, 32, 0}, {2, 64, 0}, {2, 64, 1}, {4, 32, 0}};
+  auto k = kernel();
+  k.jobs = 2;
+  const auto reports = tileseek::compile_cuda(configs(), k, 90, std::span<const config>(all));
+  REQUIRE(reports.size() == 4);
+  for (const std::size_t i : {0U, 1U, 3U}) {
+    CHECK(reports[i].outcome == tileseek::status::ok);
+    CHECK(reports[i].usage.registers >= 8);
+    CHECK(reports[i].usage.spilled == 0);
+  }
+  CHECK(reports[2].outcome == tileseek::status::build_failed);
+  CHECK(reports[2].note.find("one is not supported") != std::string::npos);
+  CHECK(tileseek::compile_cuda(configs(), k, 90, std::span<const config>()).empty());
+  const std::vector<config> none{{9, 32, 0}};
+  CHECK_THROWS_AS(static_cast<void>(tileseek::compile_cuda(configs(), k, 90, std::span<const config>(none))),
+                  std::invalid_argument);
+}
+
+TEST_CASE("what a device is travels between processes") {
+  const tileseek::device_limits l{"a GPU", "clock 1 MHz, driver 2", {3, 4, 5}, 6, 7, 8, 9, 90, true};
+  const auto back = tileseek::detail::unpack_limits(tileseek::detail::pack(l));
+  CHECK(back.name == l.name);
+  CHECK(back.under == l.under);
+  CHECK(back.threads == l.threads);
+  CHECK(back.all_threads == 6);
+  CHECK(back.shared_bytes == 7);
+  CHECK(back.processors == 8);
+  CHECK(back.cache_bytes == 9);
+  CHECK(back.architecture == 90);
+  CHECK(back.is_cpu);
+  CHECK_THROWS_AS(static_cast<void>(tileseek::detail::unpack_limits("short")), std::runtime_error);
 }
 
 TEST_CASE("what does not compile says why") {

@@ -132,6 +132,17 @@ TEST_CASE("every way to go wrong on a device gets its status, and the run goes o
   CHECK(r[8].note.find("threads") != std::string::npos);
 }
 
+TEST_CASE("what a device was measured under is recorded") {
+  if (no_device()) return;
+  const auto device = tileseek::opencl_device();
+  CHECK(!device.name.empty());
+  CHECK(device.name.find('\n') == std::string::npos);
+  CHECK(device.under.find(" MHz at most, driver ") != std::string::npos);
+  const auto text = to_string(tileseek::opencl(configs(), kernel()).conditions());
+  CHECK(text.find(device.name) != std::string::npos);
+  CHECK(text.find(device.under) != std::string::npos);
+}
+
 TEST_CASE("what does not fit the device is not in the fitting space, and a run finds the best of the rest") {
   if (no_device()) return;
   auto m = tileseek::opencl(configs(), kernel());

@@ -125,6 +125,15 @@ TEST_CASE("features of one's own are scaled to [0, 1], by logarithm when they sp
   }
 }
 
+TEST_CASE("own features can be all there is, unordered coordinates included") {
+  const auto space =
+      lattice({{"a", {1, 2, 4}}, {"choice", {0, 1, 2}, false}}, {}, {}).with_features({{"bytes", [](const point& p) {
+                                                                                          return std::exp2(p[0]);
+                                                                                        }}});
+  CHECK(feature_map(space, feature_options::own()).names() == std::vector<std::string>{"bytes"});
+  CHECK(feature_map(space).columns() > 1);
+}
+
 TEST_CASE("a feature that is no number is refused by name") {
   const auto space = lattice({{"a", {1, 2}}}, {}, {}).with_features({{"occupancy", [](const point& p) {
                                                                         return p[0] == 1 ? std::nan("") : 1.0;

@@ -168,13 +168,15 @@ struct conv2d_tensors {
     return at(n, c, y, x, s.channels_out, s.out_height(), s.out_width());
   }
 
-  /// f(image, row, column) for all output pixels.
+  /// All rows of output pixels, numbered through the images.
+  [[nodiscard]] range rows() const { return {0, static_cast<index>(s.batch) * s.out_height()}; }
+
+  /// f(image, row, column) for all output pixels of these rows.
   template <class F>
-  void each_pixel(const F& f) const {
-    const index rows = s.out_height(), columns = s.out_width();
-    for (index n = 0; n < s.batch; ++n)
-      for (index y = 0; y < rows; ++y)
-        for (index x = 0; x < columns; ++x) f(n, y, x);
+  void each_pixel(range of, const F& f) const {
+    const index height = s.out_height(), columns = s.out_width();
+    for (index i = of.begin; i < of.end; ++i)
+      for (index x = 0; x < columns; ++x) f(i / height, i % height, x);
   }
 
   /// f(place in the kernel, row, column) for the input pixels that output pixel (y, x) sees.
@@ -600,7 +602,7 @@ class conv2d {
 };
 
 /// The convolution in double precision: the truth that a float result is compared with. Sizes as in conv2d; the output
-/// is overwritten.
+/// is overwritten. On as many cores as it is worth.
 inline void conv2d_reference(const conv2d_shape& shape, const float* input, const float* weights, double* output) {
   detail::check(shape);
   const detail::conv2d_tensors at(shape);
@@ -612,19 +614,22 @@ inline void conv2d_reference(const conv2d_shape& shape, const float* input, cons
     for (std::ptrdiff_t c = 0; c < in; ++c)
       for (std::ptrdiff_t p = 0; p < places; ++p)
         by_place[static_cast<std::size_t>((p * in + c) * shape.channels_out + o)] = weights[(o * in + c) * places + p];
-  std::vector<double> sum(static_cast<std::size_t>(shape.channels_out));
-  at.each_pixel([&](std::ptrdiff_t n, std::ptrdiff_t y, std::ptrdiff_t x) {
-    std::fill(sum.begin(), sum.end(), 0.0);
-    at.each_place(y, x, [&](std::ptrdiff_t p, std::ptrdiff_t row, std::ptrdiff_t column) {
-      for (std::ptrdiff_t c = 0; c < shape.channels_in; ++c) {
-        const double factor = input[at.input(n, c, row, column)];
-        const double* w = by_place.data() + (p * in + c % in) * shape.channels_out + c / in * out;
-        double* s = sum.data() + c / in * out;
-        for (std::ptrdiff_t o = 0; o < out; ++o) s[o] += factor * w[o];
-      }
+  detail::team all(detail::threads_for(shape.flop()));
+  std::vector<double> sums(static_cast<std::size_t>(all.size()) * static_cast<std::size_t>(shape.channels_out));
+  all.run([&](int thread) {
+    double* const sum = sums.data() + static_cast<std::ptrdiff_t>(thread) * shape.channels_out;
+    at.each_pixel(at.rows().part(thread, all.size()), [&](std::ptrdiff_t n, std::ptrdiff_t y, std::ptrdiff_t x) {
+      std::fill_n(sum, shape.channels_out, 0.0);
+      at.each_place(y, x, [&](std::ptrdiff_t p, std::ptrdiff_t row, std::ptrdiff_t column) {
+        for (std::ptrdiff_t c = 0; c < shape.channels_in; ++c) {
+          const double factor = input[at.input(n, c, row, column)];
+          const double* w = by_place.data() + (p * in + c % in) * shape.channels_out + c / in * out;
+          double* s = sum + c / in * out;
+          for (std::ptrdiff_t o = 0; o < out; ++o) s[o] += factor * w[o];
+        }
+      });
+      for (std::ptrdiff_t o = 0; o < shape.channels_out; ++o) output[at.output(n, o, y, x)] = sum[o];
     });
-    for (std::ptrdiff_t o = 0; o < shape.channels_out; ++o)
-      output[at.output(n, o, y, x)] = sum[static_cast<std::size_t>(o)];
   });
 }
 
@@ -656,7 +661,7 @@ inline void conv2d_reference(const conv2d_shape& shape, const float* input, cons
           squares[square_at(n, row, column, c / in)] += square(input[at.input(n, c, row, column)]);
   double worst = 0;
   std::vector<double> seen(static_cast<std::size_t>(shape.groups));
-  at.each_pixel([&](std::ptrdiff_t n, std::ptrdiff_t y, std::ptrdiff_t x) {
+  at.each_pixel(at.rows(), [&](std::ptrdiff_t n, std::ptrdiff_t y, std::ptrdiff_t x) {
     std::fill(seen.begin(), seen.end(), 0.0);
     at.each_place(y, x, [&](std::ptrdiff_t, std::ptrdiff_t row, std::ptrdiff_t column) {
       for (std::ptrdiff_t g = 0; g < shape.groups; ++g)

@@ -277,16 +277,37 @@ class matmul {
 };
 
 /// c = a * b in double precision: the truth that a float result is compared with. a: m x k, b: k x n, c: m x n, each
-/// `batch` times; c is overwritten.
+/// `batch` times; c is overwritten. Sums run along k in order, on as many cores as it is worth.
 inline void matmul_reference(const matmul_shape& shape, const float* a, const float* b, double* c) {
-  const std::ptrdiff_t m = shape.m, n = shape.n, k = shape.k;
-  std::fill_n(c, shape.batch * m * n, 0.0);
-  for (int i = 0; i < shape.batch; ++i, a += m * k, b += k * n, c += m * n)
-    for (std::ptrdiff_t r = 0; r < m; ++r)
-      for (std::ptrdiff_t p = 0; p < k; ++p) {
-        const double factor = a[r * k + p];
-        for (std::ptrdiff_t j = 0; j < n; ++j) c[r * n + j] += factor * static_cast<double>(b[p * n + j]);
-      }
+  using detail::index;
+  const index m = shape.m, n = shape.n, k = shape.k;
+  constexpr index columns = 512, depth = 256;  // a stretch of a row of C stays in the L1 cache, the block of B in L2
+  detail::team all(detail::threads_for(shape.flop()));
+  all.run([&](int thread) {
+    const auto rows = detail::range{0, shape.batch * m}.part(thread, all.size());
+    std::fill(c + rows.begin * n, c + rows.end * n, 0.0);
+    for (index j = 0; j < n; j += columns)
+      for (index p = 0; p < k; p += depth)
+        for (index r = rows.begin; r < rows.end; ++r) {
+          double* const sum = c + r * n + j;
+          const index end = std::min(p + depth, k), width = std::min(columns, n - j);
+          const auto add = [&](index q, double& to, index i) {
+            to += static_cast<double>(a[r * k + q]) * static_cast<double>(b[(r / m * k + q) * n + j + i]);
+          };
+          index q = p;
+          for (; q + 4 <= end; q += 4)
+            for (index i = 0; i < width; ++i) {
+              double s = sum[i];
+              add(q, s, i);
+              add(q + 1, s, i);
+              add(q + 2, s, i);
+              add(q + 3, s, i);
+              sum[i] = s;
+            }
+          for (; q < end; ++q)
+            for (index i = 0; i < width; ++i) add(q, sum[i], i);
+        }
+  });
 }
 
 /// The largest error of `c` in units of what rounding can explain (see rounding_bound); at most 1 for a correct product,

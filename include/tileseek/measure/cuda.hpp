@@ -11,6 +11,7 @@
 // Needs NVRTC and the CUDA runtime 12.8 or newer, which may be linked statically (-lnvrtc -lcudart_static -ldl -lrt
 // -lpthread). Nothing is linked to the driver: on a machine without a GPU the program starts, and cuda() throws. POSIX only.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +19,11 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +35,9 @@
 #include <tileseek/measure/arguments.hpp>
 #include <tileseek/measure/detail/device.hpp>
 #include <tileseek/measure/device_kernel.hpp>
+#include <tileseek/measure/isolated.hpp>
+#include <tileseek/measure/measurer.hpp>
+#include <tileseek/measure/several.hpp>
 #include <tileseek/space/space.hpp>
 
 namespace tileseek {
@@ -114,6 +120,54 @@ namespace detail {
   return out;
 }
 
+/// What came of compiling a configuration.
+struct cuda_report {
+  status outcome = status::ok;
+  cuda_usage usage;
+  std::string note;  ///< why it failed
+};
+
+/// Compiles configurations of a kernel for an architecture, as cuda() would, with no need of a device: in parallel
+/// (device_kernel's `jobs`), in processes of their own.
+/// @throws std::invalid_argument  the kernel lacks something, or a configuration is not in the space
+/// @throws std::runtime_error     no process can be started; the file can't be read
+template <class Config>
+[[nodiscard]] std::vector<cuda_report> compile_cuda(const space<Config>& of, const device_kernel<Config>& kernel,
+                                                    int architecture, std::span<const Config> batch) {
+  const auto whole = detail::complete("compile_cuda", of, kernel);
+  auto compile = [&](const Config& c) {
+    try {
+      const auto [text, function] = detail::text_of(of, whole, c);
+      const auto used = compile_cuda(text, function, architecture, whole.flags).usage;
+      // The three numbers travel as samples.
+      return measurement{status::ok,
+                         {static_cast<double>(used.registers), static_cast<double>(used.spilled),
+                          static_cast<double>(used.shared_bytes)},
+                         {}};
+    } catch (const detail::device_failure& f) {
+      return failure(f.outcome, f.what());
+    }
+  };
+  using compiler = isolated_measurer<Config, each_measurer<Config, decltype(compile)>>;
+  const isolation how{
+      .most_seconds = whole.compile_seconds, .build_seconds = whole.compile_seconds, .quiet = true, .renew = false};
+  std::vector<compiler> compilers;
+  const std::size_t jobs = whole.jobs > 0 ? whole.jobs : std::max(1U, std::thread::hardware_concurrency());
+  for (std::size_t i = 0; i < std::min(jobs, batch.size()); ++i) compilers.emplace_back(of, each<Config>(compile), how);
+  std::vector<cuda_report> out;
+  if (batch.empty()) return out;
+  for (auto& c : compilers) c.start();  // before there are threads
+  auto all = several<Config>(std::move(compilers));
+  for (const auto& m : all.measure(batch)) {
+    out.push_back({m.outcome, {}, m.note});
+    if (m.outcome == status::crashed) out.back() = {status::build_failed, {}, "the compiler was " + m.note};
+    if (m.valid())
+      out.back().usage = {static_cast<std::size_t>(m.seconds[0]), static_cast<std::size_t>(m.seconds[1]),
+                          static_cast<std::size_t>(m.seconds[2])};
+  }
+  return out;
+}
+
 namespace detail {
 
 /// @throws device_failure  the call failed
@@ -143,7 +197,19 @@ struct cuda_backend {
     cudaDeviceProp properties{};
     cuda_check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
     device_limits out;
-    out.name = concat({properties.name, ", ", ask(cudaDevAttrClockRate) / 1000, " MHz at most"});
+    out.name = properties.name;
+    // What the clocks are while a kernel runs, only the driver's library tells (nvidia-smi -q -d CLOCK).
+    int driver = 0;
+    int runtime = 0;
+    cuda_check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    cuda_check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+    int nvrtc[2] = {};
+    nvrtc_check(nvrtcVersion(&nvrtc[0], &nvrtc[1]), "nvrtcVersion");
+    const auto version = [](int v) { return concat({v / 1000, ".", v % 1000 / 10}); };
+    out.under = concat({"clock ", ask(cudaDevAttrClockRate) / 1000, " MHz at most, memory ",
+                        ask(cudaDevAttrMemoryClockRate) / 1000, " MHz at most, ECC ",
+                        ask(cudaDevAttrEccEnabled) != 0 ? "on" : "off", ", driver for CUDA ", version(driver),
+                        ", runtime ", version(runtime), ", NVRTC ", nvrtc[0], ".", nvrtc[1]});
     out.threads = {size(cudaDevAttrMaxBlockDimX), size(cudaDevAttrMaxBlockDimY), size(cudaDevAttrMaxBlockDimZ)};
     out.all_threads = size(cudaDevAttrMaxThreadsPerBlock);
     out.shared_bytes = size(cudaDevAttrMaxSharedMemoryPerBlockOptin);

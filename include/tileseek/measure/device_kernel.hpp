@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <tileseek/core/format.hpp>
+#include <tileseek/core/value.hpp>
 #include <tileseek/measure/arguments.hpp>
 #include <tileseek/measure/isolated.hpp>
 
@@ -39,6 +40,7 @@ struct launch {
 /// What a device is, and what it can hold of a block.
 struct device_limits {
   std::string name;
+  std::string under;                     ///< what else times depend on, as far as it tells: clocks at most, versions
   std::array<std::size_t, 3> threads{};  ///< of a block, in each direction
   std::size_t all_threads = 0;           ///< of a block
   std::size_t shared_bytes = 0;          ///< of a block
@@ -72,15 +74,16 @@ struct device_kernel {
   std::string file{};      ///< or the file that holds it; one of the two
   std::string function{};  ///< its name, with template arguments if it has some: "matmul<{BM}, {BN}>"
   std::function<launch(const Config&)> geometry{};
-  std::vector<argument> arguments{};  ///< of the kernel, in order
-  reference truth{};                  ///< what its results are compared with, computed on the host
-  std::vector<std::string> flags{};   ///< for the device's compiler
-  std::size_t device = 0;             ///< which one, in the order in which the system lists them
-  caches state = caches::flushed;     ///< a GPU kernel in a program rarely finds its data in the caches
-  std::uint64_t seed = 0;             ///< of the random inputs
-  double compile_seconds = 30;        ///< for one configuration, as MetaSchedule's builder has it
-  std::size_t jobs = 0;               ///< compilers at once; 0: as many as there are cores
-  isolation limits{};                 ///< of the process that runs the kernels
+  std::function<named_values(const Config&)> derived{};  ///< more macros, which follow from the configuration
+  std::vector<argument> arguments{};                     ///< of the kernel, in order
+  reference truth{};                                     ///< what its results are compared with, computed on the host
+  std::vector<std::string> flags{};                      ///< for the device's compiler
+  std::size_t device = 0;                                ///< which one, in the order in which the system lists them
+  caches state = caches::flushed;  ///< a GPU kernel in a program rarely finds its data in the caches
+  std::uint64_t seed = 0;          ///< of the random inputs
+  double compile_seconds = 30;     ///< for one configuration, as MetaSchedule's builder has it
+  std::size_t jobs = 0;            ///< compilers at once; 0: as many as there are cores
+  isolation limits{};              ///< of the process that runs the kernels
 };
 
 }  // namespace tileseek

@@ -112,6 +112,10 @@ struct opencl_backend {
     static_cast<void>(clGetDeviceInfo(device, CL_DEVICE_NAME, text.size() - 1, text.data(), nullptr));
     device_limits out;
     out.name = text.data();
+    text.fill('\0');
+    static_cast<void>(clGetDeviceInfo(device, CL_DRIVER_VERSION, text.size() - 1, text.data(), nullptr));
+    out.under = concat(
+        {"clock ", cl_info<cl_uint>(device, CL_DEVICE_MAX_CLOCK_FREQUENCY), " MHz at most, driver ", text.data()});
     out.threads = cl_info<std::array<std::size_t, 3>>(device, CL_DEVICE_MAX_WORK_ITEM_SIZES);
     out.all_threads = cl_info<std::size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
     out.shared_bytes = static_cast<std::size_t>(cl_info<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE));

@@ -132,7 +132,10 @@ struct feature_options {
                             ///< column at a time and cannot see a product of two; ridge and Gaussian processes can
   bool one_hot = true;  ///< an unordered coordinate: a 0/1 column per value (one column for two values); otherwise its
                         ///< index, which does for trees
+  bool unordered = true;  ///< unordered coordinates have columns
 
+  /// No columns but the space's own features.
+  [[nodiscard]] static constexpr feature_options own() { return {false, false, false, false, false, false, false}; }
   /// What trees like: everything that a single threshold should be able to cut.
   [[nodiscard]] static constexpr feature_options for_trees() { return {true, false, false, true, true, false}; }
 };
@@ -215,6 +218,7 @@ class feature_map {
       };
       std::vector<double> ranks(n);
       for (std::size_t i = 0; i < n; ++i) ranks[i] = static_cast<double>(i) / static_cast<double>(n - 1);
+      if (!axis.ordered && !options.unordered) continue;
       if (!axis.ordered) {
         if (!options.one_hot || n == 2) add(axis.name, std::move(ranks));
         for (std::size_t v = 0; options.one_hot && n > 2 && v < n; ++v) {

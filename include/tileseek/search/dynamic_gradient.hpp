@@ -107,6 +107,9 @@ struct dynamic_gradient_options {
   /// Columns for the model, beside the space's own features; by default those it likes (its static member `features()`,
   /// if it has one).
   std::optional<feature_options> columns = std::nullopt;
+  /// The space's own features are all that the model sees, as published, where these are the analytical features of a GPU
+  /// kernel (kernels/gpu/analytic.hpp). Then `columns` does not count.
+  bool only_features = false;
 
   /// The published search: 64 random first points, windows of 3, one and two hops and then three, both thresholds 0.6,
   /// five starts, then random restarts; tile sizes move in the view of the paper.
@@ -150,6 +153,7 @@ struct dynamic_gradient_options {
     visit("p_value", o.p_value, "level of significance of a move; 1: no test");
     visit("label_quantile", o.label_quantile, "share of the trials whose label is not capped");
     visit("start", o.start, "indices of the point to start from");
+    visit("only_features", o.only_features, "learn from the space's own features alone");
   }
 };
 
@@ -182,7 +186,12 @@ template <CostModel Model>
 class descent {
  public:
   descent(const lattice& space, const dynamic_gradient_options& options, Model& model)
-      : o_(options), model_(model), known_(space, feature_map(space, options.columns.value_or(columns_for<Model>()))) {}
+      : o_(options), model_(model), known_(space, feature_map(space, columns_of(options))) {
+    if (o_.only_features && space.features().empty())
+      throw std::invalid_argument(
+          "dynamic_gradient: only_features, and the space has none; declare some with space.feature(), or leave it "
+          "out");
+  }
 
   [[nodiscard]] training_set& known() noexcept { return known_; }
 
@@ -388,6 +397,11 @@ class descent {
                                  : space.neighbours(p, 1, o_.view);
     for (auto& q : space.neighbours(p, 2, o_.view)) out.push_back(std::move(q));
     return out;
+  }
+
+  [[nodiscard]] static feature_options columns_of(const dynamic_gradient_options& o) {
+    if (o.only_features) return feature_options::own();
+    return o.columns.value_or(columns_for<Model>());
   }
 
   [[nodiscard]] point start() const { return nearest_to(known_.space(), *o_.start, "dynamic_gradient"); }

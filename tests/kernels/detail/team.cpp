@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
@@ -52,4 +53,13 @@ TEST_CASE("range: parts are contiguous, cover all, and differ by 1 at most") {
       CHECK(at == all.end);
       CHECK(most - least <= 1);
     }
+}
+
+TEST_CASE("threads_for: one for little work, never more than there are cores") {
+  using tileseek::kernels::detail::threads_for;
+  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  CHECK(threads_for(0) == 1);
+  CHECK(threads_for(1.9e7) == 1);
+  CHECK(threads_for(2.1e7) == std::min(2, cores));
+  CHECK(threads_for(1e30) == cores);
 }

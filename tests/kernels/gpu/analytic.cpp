@@ -57,6 +57,37 @@ TEST_CASE("the classic tiling, worked by hand") {
   CHECK(gpu::attainable(a, {}) == doctest::Approx(a.wave_efficiency));
 }
 
+TEST_CASE("what hangs over the edges does not count, and a compiler's registers count instead of the estimate") {
+  const matmul_shape shape{129, 128, 12};
+  const auto a = gpu::analyse(shape, element::fp32, tiling{});
+  CHECK(a.useful == doctest::Approx(129.0 * 12 / (256 * 16)));
+  CHECK(gpu::attainable(a, {}) <= a.useful * a.wave_efficiency);
+  CHECK(gpu::analyse(shape, element::fp32, tiling{}, {}, 64).occupancy == 0.5);
+  CHECK(gpu::analyse(shape, element::fp32, tiling{}, {}, 128).occupancy == 0.25);
+  const auto one = gpu::analyse(matmul_shape{256, 256, 256}, element::fp32, tiling{});
+  CHECK(one.useful == 1);
+  CHECK(gpu::load(one, {}) == doctest::Approx(4 * 128 / (32 * one.concurrency) + 128 / one.shared_intensity +
+                                              128 / (12.8 * one.global_intensity)));
+}
+
+TEST_CASE("architectures: the peak of a GPU of each, and what a block may have") {
+  const double tera[] = {8.1, 19.5, 35.6, 82.6, 67, 74.4, 104.8};  // by the data sheets
+  for (std::size_t i = 0; i < gpu::architectures.size(); ++i) {
+    const auto on = gpu::multiprocessors_of(gpu::architectures[i]);
+    CAPTURE(gpu::architectures[i]);
+    CHECK(on.flops() == doctest::Approx(1e12 * tera[i]).epsilon(0.01));
+    const auto limits = gpu::limits_of_architecture(gpu::architectures[i]);
+    CHECK(limits.async_copies == (gpu::architectures[i] >= 80));
+    CHECK(limits.dynamic_shared);
+    CHECK(gpu::resident_blocks(on, 32, 32, limits.shared_bytes) == 1);
+    CHECK(gpu::resident_blocks(on, 32, 32, limits.shared_bytes + 1) == 0);
+  }
+  CHECK(gpu::limits_of_architecture(90).shared_bytes == 227 * 1024);
+  CHECK(gpu::limits_of_architecture(75).shared_bytes == 64 * 1024);
+  CHECK(gpu::multiprocessors_of(90).global_bytes == doctest::Approx(gpu::multiprocessors{}.global_bytes).epsilon(0.01));
+  CHECK(gpu::architecture_names() == "sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_120");
+}
+
 TEST_CASE("rows and columns are in their places") {
   const tiling wide{.m = {1, 1, 8, 1, 2}, .n = {1, 1, 32, 1, 8}, .k = {1, 8}};
   const auto a = gpu::analyse(matmul_shape{16, 2560, 64}, element::fp32, wide);

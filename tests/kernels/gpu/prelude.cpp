@@ -7,11 +7,13 @@
 #include <vector>
 
 #include <tileseek/core/rng.hpp>
+#include <tileseek/kernels/gpu/analytic.hpp>
 #include <tileseek/kernels/gpu/conv2d.hpp>
 #include <tileseek/kernels/gpu/matmul.hpp>
 #include <tileseek/kernels/gpu/tensor_matmul.hpp>
+#include <tileseek/kernels/gpu/tile_sizes.hpp>
 #include <tileseek/measure/cuda.hpp>
-#include <tileseek/measure/detail/source_text.hpp>
+#include <tileseek/measure/detail/device.hpp>
 
 // The same text is CUDA: it compiles for all architectures, and the defaults keep to the registers. No GPU is needed.
 
@@ -23,10 +25,8 @@ using gpu::element;
 template <class Config>
 tileseek::cuda_usage compile(const tileseek::space<Config>& space, const tileseek::device_kernel<Config>& kernel,
                              const Config& c, int architecture) {
-  std::string text;
-  for (const auto& [name, v] : tileseek::detail::source_values(space.named_values_of(c)))
-    text += "#define " + name + " " + v + "\n";
-  return tileseek::compile_cuda(text + kernel.source, kernel.function, architecture).usage;
+  const auto [text, function] = tileseek::detail::text_of(space, kernel, c);
+  return tileseek::compile_cuda(text, function, architecture).usage;
 }
 
 }  // namespace
@@ -58,9 +58,6 @@ TEST_CASE("the default tensor-core matmul spills nothing") {
 
 TEST_CASE("random configurations compile for an architecture each") {
   tileseek::rng random(1);
-  gpu::block_limits limits;
-  limits.async_copies = true;
-  limits.dynamic_shared = true;
   const conv2d_shape shape{.height = 28,
                            .width = 28,
                            .channels_in = 24,
@@ -72,11 +69,16 @@ TEST_CASE("random configurations compile for an architecture each") {
                            .padding_h = 1,
                            .padding_w = 1,
                            .groups = 2};
-  const auto space = gpu::conv2d_space(shape, element::fp32, limits);
-  const auto kernel = gpu::conv2d_kernel(shape, element::fp32, limits);
-  for (const int architecture : {75, 80, 86, 89, 90, 100, 120}) {
+  for (const int architecture : gpu::architectures) {
+    const auto limits = gpu::limits_of_architecture(architecture);
+    const auto space = gpu::conv2d_space(shape, element::fp32, limits);
+    const auto kernel = gpu::conv2d_kernel(shape, element::fp32, limits);
     const auto t = space.sample(random);
     CAPTURE(space.describe(t));
     CHECK(compile(space, kernel, t, architecture).registers <= 255);
+    const auto sizes = gpu::tile_sizes_space(shape, element::fp32, limits);
+    const auto c = sizes.sample(random);
+    CAPTURE(sizes.describe(c));
+    CHECK(compile(sizes, gpu::by_tile_sizes(kernel), c, architecture).registers <= 255);
   }
 }

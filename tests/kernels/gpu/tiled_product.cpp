@@ -160,6 +160,10 @@ TEST_CASE("limits of a device") {
   CHECK(gpu::limits_of(device).dynamic_shared);
   device.architecture = 80;
   CHECK(gpu::limits_of(device).async_copies);
+  CHECK(gpu::limits_of(device).thread_registers == 255);
+  device.is_cpu = true;
+  CHECK(gpu::limits_of(device).threads == 128);
+  CHECK(gpu::limits_of(device).thread_registers == 96);
 }
 
 TEST_CASE("shapes that are none are refused") {

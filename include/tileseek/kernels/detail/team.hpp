@@ -1,6 +1,7 @@
 #pragma once
 // Threads that wait for work: starting one for every call would take longer than a small kernel.
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -66,6 +67,13 @@ class team {
   std::atomic<int> busy_{0};        ///< threads that have not finished
   std::vector<std::thread> others_;
 };
+
+/// Threads for a calculation that is done once: one core for every 10 million operations, some milliseconds, next to which
+/// starting a thread is nothing.
+[[nodiscard]] inline int threads_for(double operations) {
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<int>(std::clamp(operations / 1e7, 1.0, cores));
+}
 
 /// Part `i` of `parts` of what counts from `begin` to `end`: contiguous, and equal up to 1.
 struct range {

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 
 #include <tileseek/core/format.hpp>
 #include <tileseek/kernels/gpu/conv2d.hpp>
@@ -32,38 +33,86 @@ struct multiprocessors {
   std::size_t reserved_bytes = 1024;      ///< of these, for each block
   double multiply_adds = 128;             ///< of one, fp32, in a clock
   double latency = 4;                     ///< clocks of a multiply-add
-  double global_bytes = 15;               ///< of device memory, for each in a clock: 3.35 TB/s at 1.7 GHz
+  double clock = 1.98e9;                  ///< Hz, at most
+  double global_bytes = 12.8;             ///< of device memory, for each in a clock: 3.35 TB/s
+
+  /// Operations a second, if all multiply and add in every clock.
+  [[nodiscard]] constexpr double flops() const noexcept { return 2 * count * multiply_adds * clock; }
 };
 
-/// Of an architecture (90: sm_90), by the CUDA C++ programming guide's table of technical specifications.
+/// Those that multiprocessors_of() and limits_of_architecture() know.
+inline constexpr std::array<int, 7> architectures{75, 80, 86, 89, 90, 100, 120};
+/// "sm_75, sm_80, ..."
+[[nodiscard]] inline std::string architecture_names() {
+  std::string out;
+  for (const int a : architectures) tileseek::detail::append(out, {out.empty() ? "sm_" : ", sm_", a});
+  return out;
+}
+
+/// Of an architecture (90: sm_90), by the CUDA C++ programming guide's table of technical specifications; clock and
+/// memory are those of a GPU of this architecture by its data sheet: T4, A100, RTX 3090, RTX 4090, H100, B200, RTX 5090.
+/// @param count  0: as many as that GPU has
 /// @throws std::invalid_argument  it is not known
-[[nodiscard]] inline multiprocessors multiprocessors_of(int architecture, int count) {
+[[nodiscard]] inline multiprocessors multiprocessors_of(int architecture, int count = 0) {
   multiprocessors out;
-  out.count = count;
   const auto holds = [&out](int threads, int blocks, std::size_t kibibytes) {
     out.threads = threads;
     out.blocks = blocks;
     out.shared_bytes = kibibytes * 1024;
   };
+  const auto has = [&out](int processors, double clock, double bytes_per_second) {
+    out.count = processors;
+    out.clock = clock;
+    out.global_bytes = bytes_per_second / clock / processors;
+  };
   switch (architecture) {
     case 75:
       holds(1024, 16, 64);
+      has(40, 1.59e9, 320e9);
       out.reserved_bytes = 0;
       out.multiply_adds = 64;
       break;
     case 80:
       holds(2048, 32, 164);
+      has(108, 1.41e9, 1555e9);
       out.multiply_adds = 64;
       break;
-    case 86: holds(1536, 16, 100); break;
-    case 89: holds(1536, 24, 100); break;
+    case 86:
+      holds(1536, 16, 100);
+      has(82, 1.695e9, 936e9);
+      break;
+    case 89:
+      holds(1536, 24, 100);
+      has(128, 2.52e9, 1008e9);
+      break;
     case 90:
-    case 100: holds(2048, 32, 228); break;
-    case 120: holds(1536, 24, 100); break;
+      holds(2048, 32, 228);
+      has(132, 1.98e9, 3350e9);
+      break;
+    case 100:
+      holds(2048, 32, 228);
+      has(148, 1.965e9, 8000e9);
+      break;
+    case 120:
+      holds(1536, 24, 100);
+      has(170, 2.407e9, 1792e9);
+      break;
     default:
       tileseek::detail::fail<std::invalid_argument>(
-          {"multiprocessors_of: sm_", architecture, " is not known; there are 75, 80, 86, 89, 90, 100 and 120"});
+          {"the architecture sm_", architecture, " is not known; there are ", architecture_names()});
   }
+  if (count > 0) out.count = count;
+  return out;
+}
+
+/// What a block may have on an architecture, without a device.
+/// @throws std::invalid_argument  it is not known
+[[nodiscard]] inline block_limits limits_of_architecture(int architecture) {
+  const auto on = multiprocessors_of(architecture);
+  block_limits out;
+  out.shared_bytes = on.shared_bytes - on.reserved_bytes;
+  out.async_copies = architecture >= 80;
+  out.dynamic_shared = true;
   return out;
 }
 
@@ -79,6 +128,7 @@ struct multiprocessors {
 /// The features of a configuration.
 struct analysis {
   double wave_efficiency = 0;     ///< share of the multiprocessors that have a block to run, over all waves of blocks
+  double useful = 0;              ///< share of the multiply-adds that count: blocks hang over the edges
   double occupancy = 0;           ///< resident warps over the most there can be
   double thread_parallelism = 0;  ///< sums of a thread: multiply-adds that do not wait for each other
   double warp_parallelism = 0;    ///< resident warps of a multiprocessor
@@ -108,16 +158,18 @@ template <class Address>
   return *std::max_element(of_bank.begin(), of_bank.end());
 }
 
-[[nodiscard]] inline analysis analyse(const product& p, const tiling& t, const multiprocessors& on) {
+[[nodiscard]] inline analysis analyse(const product& p, const tiling& t, const multiprocessors& on, int registers = 0) {
   const int bm = t.m[1] * t.m[2] * t.m[3] * t.m[4], bn = t.n[1] * t.n[2] * t.n[3] * t.n[4], bk = t.k[1];
   const int tm = bm / t.m[2], tn = bn / t.n[2], threads = t.m[2] * t.n[2], warps = ceil_div(threads, 32);
   const int bytes = bytes_of(p.type), pitch = bm + t.row_padding;
   const double blocks = 1.0 * ceil_div(p.rows, bm) * ceil_div(p.columns, bn) * p.count;
   const double tiles = ceil_div(p.depth, bk);
-  const int resident = resident_blocks(on, threads, registers_of(p, tm, tn, threads, bm, bn, bk),
-                                       shared_bytes(p.type, bm, bn, bk, t.row_padding, t.buffers));
+  const int resident =
+      resident_blocks(on, threads, registers > 0 ? registers : registers_of(p, tm, tn, threads, bm, bn, bk),
+                      shared_bytes(p.type, bm, bn, bk, t.row_padding, t.buffers));
   analysis out;
   out.wave_efficiency = blocks / on.count / std::ceil(blocks / on.count);
+  out.useful = 1.0 * p.rows * p.columns * p.depth * p.count / (blocks * tiles * bm * bn * bk);
   out.warp_parallelism = warps * resident;
   out.occupancy = out.warp_parallelism * 32 / on.threads;
   out.thread_parallelism = tm * tn;
@@ -159,26 +211,41 @@ template <class Address>
 }  // namespace detail
 
 /// The features of a configuration for a product or a convolution.
+/// @param registers  of a thread, if a compiler told; 0: estimated
 template <class Shape>
-[[nodiscard]] analysis analyse(const Shape& shape, element type, const tiling& t, const multiprocessors& on = {}) {
-  return detail::analyse(detail::product_of(shape, type), t, on);
+[[nodiscard]] analysis analyse(const Shape& shape, element type, const tiling& t, const multiprocessors& on = {},
+                               int registers = 0) {
+  return detail::analyse(detail::product_of(shape, type), t, on, registers);
 }
 
-/// The share of the GPU's multiply-adds that a configuration can reach at most: what its waves of blocks, the latency of
-/// multiply-adds, shared memory (a wavefront a clock) and global memory allow. For ranking; caches are not in it.
+namespace detail {
+/// How fast latency, shared memory (a wavefront a clock) and global memory let multiply-adds be, over how fast they are.
+[[nodiscard]] inline std::array<double, 3> supplies(const analysis& a, const multiprocessors& on) {
+  return {32 * a.concurrency / (on.latency * on.multiply_adds), a.shared_intensity / on.multiply_adds,
+          a.global_intensity * on.global_bytes / on.multiply_adds};
+}
+}  // namespace detail
+
+/// The share of the GPU's multiply-adds that a configuration can reach at most: what its waves of blocks, the edges, the
+/// latency of multiply-adds, shared memory and global memory allow. For ranking; caches are not in it.
 [[nodiscard]] inline double attainable(const analysis& a, const multiprocessors& on) {
-  const double hidden = 32 * a.concurrency / (on.latency * on.multiply_adds);
-  const double shared = a.shared_intensity / on.multiply_adds;
-  const double global = a.global_intensity * on.global_bytes / on.multiply_adds;
-  return a.wave_efficiency * std::min({1.0, hidden, shared, global});
+  const auto s = detail::supplies(a, on);
+  return a.wave_efficiency * a.useful * std::min({1.0, s[0], s[1], s[2]});
 }
 
-/// Tells the cost models these features of the configurations of a space (matmul_space, conv2d_space).
-template <class Shape>
-void add_features(space<tiling>& to, const Shape& shape, element type = element::fp32, const multiprocessors& on = {}) {
+/// How much of latency, shared memory and global memory the multiply-adds use at their full rate, added up. Of
+/// configurations with the same `attainable` the one with less has more to spare.
+[[nodiscard]] inline double load(const analysis& a, const multiprocessors& on) {
+  const auto s = detail::supplies(a, on);
+  return 1 / s[0] + 1 / s[1] + 1 / s[2];
+}
+
+/// Tells the cost models these features of the configurations of a space (matmul_space, conv2d_space, tile_sizes_space).
+template <class Config, class Shape>
+void add_features(space<Config>& to, const Shape& shape, element type = element::fp32, const multiprocessors& on = {}) {
   const auto add = [&](const char* name, double analysis::*which) {
-    to.feature(name, [p = detail::product_of(shape, type), on, which](const tiling& t) {
-      return detail::analyse(p, t, on).*which;
+    to.feature(name, [p = detail::product_of(shape, type), on, which](const Config& c) {
+      return detail::analyse(p, static_cast<tiling>(c), on).*which;
     });
   };
   add("wave efficiency", &analysis::wave_efficiency);

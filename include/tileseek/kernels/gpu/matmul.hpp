@@ -38,7 +38,7 @@ INLINE int offset_c(int z, int row, int column) { return (z * ROWS + row) * COLU
 
 /// Operands of a matrix product, and the truth about it.
 [[nodiscard]] inline std::pair<std::vector<argument>, reference> matmul_arguments(const matmul_shape& s, element type) {
-  const auto size = [&s](int rows, int columns) {
+  const auto size = [s](int rows, int columns) {
     return static_cast<std::size_t>(s.batch) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
   };
   return {{operand(type, size(s.m, s.k), 1), operand(type, size(s.k, s.n), 2), output<float>(size(s.m, s.n))},

@@ -50,13 +50,22 @@ struct device_failure : std::runtime_error {
   for (const std::uint64_t n : {l.threads[0], l.threads[1], l.threads[2], l.all_threads, l.shared_bytes, l.processors,
                                 l.cache_bytes, static_cast<std::size_t>(l.architecture), std::size_t{l.is_cpu}})
     out.append(reinterpret_cast<const char*>(&n), sizeof n);
-  return out += l.name;
+  return out += l.name + '\n' + l.under;
 }
 [[nodiscard]] inline device_limits unpack_limits(const std::string& bytes) {
   std::array<std::uint64_t, 9> n{};
   if (bytes.size() < sizeof n) throw std::runtime_error("the device did not say what it is");
   std::memcpy(n.data(), bytes.data(), sizeof n);
-  return {bytes.substr(sizeof n), {n[0], n[1], n[2]}, n[3], n[4], n[5], n[6], static_cast<int>(n[7]), n[8] != 0};
+  const auto end = std::min(bytes.find('\n', sizeof n), bytes.size());
+  return {bytes.substr(sizeof n, end - sizeof n),
+          bytes.substr(std::min(end + 1, bytes.size())),
+          {n[0], n[1], n[2]},
+          n[3],
+          n[4],
+          n[5],
+          n[6],
+          static_cast<int>(n[7]),
+          n[8] != 0};
 }
 
 /// What the backend's device is, found out in another process.
@@ -64,6 +73,38 @@ struct device_failure : std::runtime_error {
 template <class Backend>
 [[nodiscard]] device_limits ask_limits(std::size_t device) {
   return unpack_limits(in_child([device] { return pack(Backend::limits(device)); }, 60));
+}
+
+/// What a configuration is compiled from, and the function's name there.
+template <class Config>
+[[nodiscard]] std::pair<std::string, std::string> text_of(const space<Config>& of, const device_kernel<Config>& kernel,
+                                                          const Config& c) {
+  auto values = source_values(of.named_values_of(c));
+  if (kernel.derived)
+    for (auto& v : source_values(kernel.derived(c))) values.push_back(std::move(v));
+  std::string function = fill_in(kernel.function, values);
+  std::string text;
+  for (const auto& [name, v] : values) append(text, {"#define ", name, " ", v, "\n"});
+  return {text += kernel.source, std::move(function)};
+}
+
+/// The kernel, its text read from its file.
+/// @throws std::invalid_argument  it lacks something, or its function names a parameter that the space lacks
+/// @throws std::runtime_error     the file can't be read
+template <class Config>
+[[nodiscard]] device_kernel<Config> complete(const char* who, const space<Config>& of, device_kernel<Config> kernel) {
+  const auto refuse = [who](const char* what) { fail<std::invalid_argument>({who, ": ", what}); };
+  if (kernel.source.empty() == kernel.file.empty()) refuse("give the kernel's source or its file, one of the two");
+  if (kernel.function.empty()) refuse("function is empty; name the kernel's");
+  if (!kernel.geometry) refuse("geometry is empty; give a function of the configuration that returns a launch");
+  if (!(kernel.compile_seconds > 0)) refuse("compile_seconds must be more than 0");
+  if (kernel.source.empty()) {
+    auto text = content_of(kernel.file);
+    if (!text) fail<std::runtime_error>({who, ": the file '", kernel.file, "' can't be read"});
+    kernel.source = std::move(*text);
+  }
+  static_cast<void>(text_of(of, kernel, of.default_configuration()));
+  return kernel;
 }
 
 /// A kernel, what it is compiled to, and what happens on the device. The backend has
@@ -77,18 +118,10 @@ template <class Config, class Backend>
 class device_source {
  public:
   device_source(const space<Config>& of, device_kernel<Config> kernel)
-      : of_(of), kernel_(std::move(kernel)), folder_(""), data_(kernel_.arguments, kernel_.truth, kernel_.seed) {
-    const auto refuse = [](const char* what) { fail<std::invalid_argument>({Backend::name, ": ", what}); };
-    if (kernel_.source.empty() == kernel_.file.empty()) refuse("give the kernel's source or its file, one of the two");
-    if (kernel_.function.empty()) refuse("function is empty; name the kernel's");
-    if (!kernel_.geometry) refuse("geometry is empty; give a function of the configuration that returns a launch");
-    if (!(kernel_.compile_seconds > 0)) refuse("compile_seconds must be more than 0");
-    if (kernel_.source.empty()) {
-      auto text = content_of(kernel_.file);
-      if (!text) fail<std::runtime_error>({Backend::name, ": the file '", kernel_.file, "' can't be read"});
-      kernel_.source = std::move(*text);
-    }
-    static_cast<void>(text_of(of.default_configuration()));  // the function names parameters that there are
+      : of_(of),
+        kernel_(complete(Backend::name, of, std::move(kernel))),
+        folder_(""),
+        data_(kernel_.arguments, kernel_.truth, kernel_.seed) {
     limits_ = ask_limits<Backend>(kernel_.device);
     common_ = checksum(limits_.name, static_cast<std::uint64_t>(limits_.architecture));
     for (const auto& f : kernel_.flags) common_ = checksum(f, common_);
@@ -99,13 +132,8 @@ class device_source {
   [[nodiscard]] arguments& data() noexcept { return data_; }
   [[nodiscard]] const space<Config>& searched() const noexcept { return of_; }
 
-  /// What a configuration is compiled from, and the function's name there.
   [[nodiscard]] std::pair<std::string, std::string> text_of(const Config& c) const {
-    auto values = source_values(of_.named_values_of(c));
-    std::string function = fill_in(kernel_.function, values);
-    std::string text;
-    for (const auto& [name, v] : values) append(text, {"#define ", name, " ", v, "\n"});
-    return {text += kernel_.source, std::move(function)};
+    return detail::text_of(of_, kernel_, c);
   }
 
   /// Starts so many compilers, as far as they don't run, before threads build with them.
@@ -249,11 +277,9 @@ class device_measurer {
     const auto& k = source_->kernel();
     std::string flags;
     for (const auto& f : k.flags) append(flags, {flags.empty() ? "" : " ", f});
-    return {{"device", value(source_->limits().name)},
-            {"backend", value(Backend::name)},
-            {"kernel_flags", value(flags)},
-            {"caches", value(to_string(k.state))},
-            {"checked", value(source_->data().has_reference())}};
+    return {{"device", value(source_->limits().name)}, {"device_under", value(source_->limits().under)},
+            {"backend", value(Backend::name)},         {"kernel_flags", value(flags)},
+            {"caches", value(to_string(k.state))},     {"checked", value(source_->data().has_reference())}};
   }
 
   /// Builds ahead, unless the device is the CPU, which must time alone.
