@@ -1,13 +1,14 @@
-// Goes on where Ansor stopped: takes the best record of each task in its log, and searches the tile sizes around it.
+// Goes on where TVM stopped: takes the best record of each task in a log of Ansor, or in the records of MetaSchedule's
+// database, and searches the tile sizes around it.
 //
 //   retune_log conv2d.json --propose 16 > next.json        records for TVM to measure
-//   retune_log conv2d.json --trials 64 --worker python3 record_worker.py > measured.json
+//   retune_log conv2d.json --trials 64 --worker python3 tvm_worker.py --tasks conv2d.py > measured.json
 //   retune_log conv2d.json --replay --known 10             in a log that holds the answers: how soon the best is found
 //
 // A worker is a program that speaks the protocol of docs/command.md; each request has a member "record", the line to
-// build and time (record_worker.py is a frame for one). Records that differ from the best one in tile sizes alone are
-// told to the strategy. New ones are the best record's line with other tile sizes, and a result: of the worker, or
-// "unknown error", which TVM passes over.
+// build and time. tvm_worker.py is one for TVM. Records that differ from the best one in tile sizes alone are told to the
+// strategy. New ones are the best record's line with other tile sizes, and a result: of the worker, or a failure, which
+// TVM passes over.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,12 +30,12 @@
 
 #include <tileseek/measure/command.hpp>
 #include <tileseek/record/ansor.hpp>
+#include <tileseek/record/metaschedule.hpp>
 #include <tileseek/tune.hpp>
 #include "strategies.hpp"
 
 namespace {
 
-using tileseek::ansor_record;
 using tileseek::configuration;
 
 struct choices {
@@ -46,37 +47,44 @@ struct choices {
   std::size_t propose = 0;
   std::size_t trials = 64;
   std::size_t known = 10;
+  double seconds = 60;
   std::uint64_t seed = 1;
   bool replay = false;
   bool skip_damaged = false;
 };
 
 /// The best record of a task and its family, in the order of the log.
+template <class Record>
 struct task {
-  const ansor_record* best = nullptr;
-  std::vector<ansor_record> family;
+  const Record* best = nullptr;
+  std::vector<Record> family;
 };
 
-std::vector<task> tasks_of(const std::vector<ansor_record>& records) {
-  std::vector<task> out;
-  std::map<std::string, std::size_t, std::less<>> place;
+template <class Record>
+std::vector<task<Record>> tasks_of(const std::vector<Record>& records) {
+  std::vector<task<Record>> out;
+  std::map<std::string, std::size_t> place;
   for (const auto& r : records) {
-    const auto [at, is_new] = place.try_emplace(std::string(r.task_text()), out.size());
+    const auto [at, is_new] = place.try_emplace(r.task() + '\n' + r.target(), out.size());
     if (is_new) out.emplace_back();
     auto& best = out[at->second].best;
     if (r.result().valid() && (best == nullptr || r.result().cost() < best->result().cost())) best = &r;
   }
-  std::erase_if(out, [](const task& t) { return t.best == nullptr || t.best->space().names().empty(); });
+  std::erase_if(out, [](const auto& t) { return t.best == nullptr || t.best->space().names().empty(); });
   for (auto& t : out)
     for (const auto& r : records)
       if (r.family() == t.best->family()) t.family.push_back(r);
   return out;
 }
 
-tileseek::recording recording_of(const task& t) { return tileseek::recordings_of<ansor_record>(t.family).front(); }
+template <class Record>
+tileseek::recording recording_of(const task<Record>& t) {
+  return tileseek::recordings_of<Record>(t.family).front();
+}
 
 /// New records around the best one.
-void propose(const task& t, const choices& c) {
+template <class Record>
+void propose(const task<Record>& t, const choices& c) {
   const auto known = recording_of(t);
   const auto& lattice = known.space.lattice();
   auto search = strategy_named(c.strategy, c.options);
@@ -92,17 +100,21 @@ void propose(const task& t, const choices& c) {
 }
 
 /// Has new records measured, and writes them as they are.
-void measure(const task& t, const choices& c) {
+template <class Record>
+void measure(const task<Record>& t, const choices& c) {
   const auto known = recording_of(t);
   struct writer {
-    const ansor_record* base;
+    const Record* base;
     void on_trial(const tileseek::named_values& values, const tileseek::measurement& m) const {
       std::cout << base->with(configuration(values)).with_result(m).line() << '\n' << std::flush;
     }
   };
-  auto worker = tileseek::command(known.space, {.program = c.worker, .also = [&](const configuration& at) {
-                                                  return nlohmann::json{{"record", t.best->with(at).line()}};
-                                                }});
+  auto worker =
+      tileseek::command(known.space, {.program = c.worker,
+                                      .limits = {.most_seconds = c.seconds, .build_seconds = c.seconds, .renew = false},
+                                      .also = [&](const configuration& at) {
+                                        return nlohmann::json{{"record", t.best->with(at).line()}};
+                                      }});
   tileseek::options<configuration> o;
   o.trials = c.trials;
   o.seed = c.seed;
@@ -116,7 +128,8 @@ void measure(const task& t, const choices& c) {
 }
 
 /// Searches among the recorded configurations of the family; the first ones are known from the start.
-void replay(const task& t, const choices& c) {
+template <class Record>
+void replay(const task<Record>& t, const choices& c) {
   const auto all = recording_of(t);
   const tileseek::recorded_answers kernel(all);
   const auto& lattice = kernel.lattice();
@@ -151,12 +164,32 @@ void replay(const task& t, const choices& c) {
             << seen.size() - first << " more, " << tileseek::show_seconds(best) << " the best of all\n";
 }
 
+/// @param how  to read a record
+template <class Record, class... Options>
+void retune(std::istream& file, const choices& c, Options... how) {
+  tileseek::record_reader<Record, Options...> log(
+      file, c.log, c.skip_damaged ? tileseek::damage::skip : tileseek::damage::stop, how...);
+  std::vector<Record> records;
+  while (auto r = log.next()) records.push_back(std::move(*r));
+  if (!log.report().problems.empty()) std::cerr << log.report() << '\n';
+  const auto tasks = tasks_of(records);
+  if (tasks.empty()) throw std::runtime_error(c.log + ": no record that ran and has tile sizes to change");
+  for (const auto& t : tasks) {
+    if (c.replay)
+      replay(t, c);
+    else if (c.propose > 0)
+      propose(t, c);
+    else
+      measure(t, c);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   choices c;
-  CLI::App app("Searches around the best records of an Ansor log; writes new records.");
-  app.add_option("log", c.log, "the log, JSON lines of Ansor")->required();
+  CLI::App app("Searches around the best records of a TVM tuning log; writes new records.");
+  app.add_option("log", c.log, "of Ansor, or database_tuning_record.json")->required();
   app.add_option("--strategy", c.strategy, "its name, as in replay --list")->capture_default_str();
   app.add_option("--option", c.options, "key=value of the strategy; may be repeated")->allow_extra_args(false);
   app.add_option("--unroll", c.unroll, "values of the unroll pragma to try; without, it stays as it is");
@@ -164,6 +197,9 @@ int main(int argc, char** argv) {
   app.add_flag("--replay", c.replay, "answers from the log itself");
   app.add_option("--known", c.known, "with --replay: records of a family known from the start")->capture_default_str();
   app.add_option("--trials", c.trials, "measurements a task")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--seconds", c.seconds, "with --worker: what a record may take; the first waits for TVM to start")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--seed", c.seed, "of all random choices")->capture_default_str();
   app.add_flag("--skip-damaged", c.skip_damaged, "leave damaged lines out, and say so");
   app.footer("--worker PROGRAM ARGUMENT...   at the end: a program that measures records");
@@ -176,21 +212,13 @@ int main(int argc, char** argv) {
     (void)strategy_named(c.strategy, c.options);
     std::ifstream file(c.log);
     if (!file) throw std::runtime_error(c.log + ": cannot be opened");
-    tileseek::record_reader<ansor_record, tileseek::ansor_options> log(
-        file, c.log, c.skip_damaged ? tileseek::damage::skip : tileseek::damage::stop, {.unroll = c.unroll});
-    std::vector<ansor_record> records;
-    while (auto r = log.next()) records.push_back(std::move(*r));
-    if (!log.report().problems.empty()) std::cerr << log.report() << '\n';
-    const auto tasks = tasks_of(records);
-    if (tasks.empty()) throw std::runtime_error(c.log + ": no record that ran and has tile sizes to change");
-    for (const auto& t : tasks) {
-      if (c.replay)
-        replay(t, c);
-      else if (c.propose > 0)
-        propose(t, c);
-      else
-        measure(t, c);
-    }
+    // A record of Ansor is an object, one of MetaSchedule a list.
+    if (file.peek() != '[')
+      retune<tileseek::ansor_record>(file, c, tileseek::ansor_options{.unroll = c.unroll});
+    else if (c.unroll.empty())
+      retune<tileseek::metaschedule_record>(file, c);
+    else
+      throw std::invalid_argument("--unroll is for Ansor; in MetaSchedule it is one of the decisions already");
     return 0;
   } catch (const CLI::CallForHelp& e) {
     return app.exit(e);
