@@ -498,13 +498,21 @@ void tune_problem(const target& on, const arguments& o, const budget& time, doub
   const double end = time.spent() + slot;
   const double size = p.plain.approximate_size();
   auto measure = on.measure(p.plain, p.kernel);
+  // Counts the spaces, computes the truth and starts all processes, which is no strategy's time: a full batch, of which one
+  // result will do.
+  static_cast<void>(p.informed.approximate_size());
+  tileseek::rng random(o.seed);
+  const tiling untuned = p.plain.default_configuration();
+  std::vector<tiling> batch{untuned};
+  while (batch.size() < measure.batch_size()) batch.push_back(p.plain.sample(random));
+  bool started = false;
   tileseek::measuring how;
   how.limits.incumbent = infinite;
+  how.finished = [&](std::size_t, const tileseek::measurement&) { started = true; };
+  how.stop = [&] { return started || time.left() <= 0; };
+  static_cast<void>(measure.measure(batch, how));
+  how.finished = nullptr;
   how.stop = [&time] { return time.left() <= 0; };
-  // Counts the spaces, computes the truth and starts the processes, which is no strategy's time.
-  static_cast<void>(p.informed.approximate_size());
-  const tiling untuned = p.plain.default_configuration();
-  static_cast<void>(measure.measure(std::span<const tiling>(&untuned, 1), how));
   const double ready = time.spent();
 
   const auto& all = contenders();
@@ -538,7 +546,6 @@ void tune_problem(const target& on, const arguments& o, const budget& time, doub
   }
   std::string library_note = "no library";
   how.limits.min_samples = how.limits.max_samples = 1;
-  tileseek::rng random(o.seed);
   const auto record = tileseek::contest(
       entries.size(), 9, random,
       [&](std::size_t i) -> tileseek::measurement {

@@ -78,6 +78,12 @@ cuda)
   # shellcheck disable=SC2086  # words are meant
   can_use nvrtc.h $search $libraries -pthread -ldl ||
     give_up "no NVRTC or static CUDA runtime in '$lib' (libnvrtc.so, libcudart_static.a); install the whole CUDA Toolkit"
+  echo '#include <cuda_runtime_api.h>
+int main() { int n = 0; return cudaGetDeviceCount(&n) == cudaSuccess && n > 0 ? 0 : 1; }' >"$out/has_device.cpp"
+  # shellcheck disable=SC2086
+  "$cxx" -std=c++20 "$out/has_device.cpp" $search $libraries -pthread -ldl -o "$out/has_device" ||
+    give_up "no CUDA runtime in '$cuda'; install the whole CUDA Toolkit"
+  "$out/has_device" || give_up "no CUDA device; --backend opencl is the rehearsal without one"
   add_flags -DTILESEEK_HAVE_CUDA
   # shellcheck disable=SC2086
   if can_use cublas_v2.h $search -lcublas; then
