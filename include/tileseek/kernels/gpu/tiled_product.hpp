@@ -50,7 +50,7 @@ struct block_limits {
 
 /// Of a device that cuda() or opencl() found. What OpenCL does not tell is as above. A CPU unrolls a block's threads into
 /// vectors and has fewer registers than it declares threads: large blocks of large tiles take seconds to compile, and are slow
-/// (PoCL, matmul 128 x 128 x 128: the default tiling by 128 threads is 2.7 times as fast as that by 256).
+/// (PoCL, matmul 128 x 128 x 128: the default tiling takes 0.12 to 0.29 ms with these limits, 0.57 to 0.62 ms without).
 [[nodiscard]] inline block_limits limits_of(const device_limits& device) {
   block_limits out;
   out.threads = static_cast<int>(std::min<std::size_t>(device.all_threads, 1024));
