@@ -218,7 +218,8 @@ int main(int argc, char** argv) {
     else if (c.unroll.empty())
       retune<tileseek::metaschedule_record>(file, c);
     else
-      throw std::invalid_argument("--unroll is for Ansor; in MetaSchedule it is one of the decisions already");
+      throw std::invalid_argument("--unroll " + std::to_string(c.unroll.back()) +
+                                  ": in MetaSchedule it is one of the decisions already; leave it out");
     return 0;
   } catch (const CLI::CallForHelp& e) {
     return app.exit(e);
