@@ -173,6 +173,8 @@ struct ranking {
             {"occupancy", r.of.occupancy},
             {"wave_efficiency", r.of.wave_efficiency},
             {"useful", r.of.useful},
+            {"issued", r.of.issued},
+            {"fed", r.of.fed},
             {"register_reuse", r.of.register_reuse},
             {"global_intensity", r.of.global_intensity},
             {"shared_intensity", r.of.shared_intensity}};
@@ -183,14 +185,14 @@ struct ranking {
     const auto line = [](std::initializer_list<std::string> cells) {
       for (const auto& c : cells) std::cout << std::string(c.size() < 10 ? 10 - c.size() : 0, ' ') << c << ' ';
     };
-    line({"GFLOP/s <=", "registers", "spilled", "shared", "occupancy", "waves", "useful", "FMA/number", "FMA/byte",
-          "FMA/wave"});
+    line({"GFLOP/s <=", "registers", "spilled", "shared", "occupancy", "waves", "useful", "issued", "fed", "FMA/number",
+          "FMA/byte", "FMA/wave"});
     std::cout << "configuration\n";
     for (const auto& r : rows) {
       line({fixed(r.gflops, 0), std::to_string(r.used.registers), std::to_string(r.used.spilled),
             std::to_string(r.used.shared_bytes), fixed(r.of.occupancy, 2), fixed(r.of.wave_efficiency, 2),
-            fixed(r.of.useful, 2), fixed(r.of.register_reuse, 1), fixed(r.of.global_intensity, 1),
-            fixed(r.of.shared_intensity, 0)});
+            fixed(r.of.useful, 2), fixed(r.of.issued, 2), fixed(r.of.fed, 2), fixed(r.of.register_reuse, 1),
+            fixed(r.of.global_intensity, 1), fixed(r.of.shared_intensity, 0)});
       std::cout << space.describe(r.configuration) << '\n';
     }
   }

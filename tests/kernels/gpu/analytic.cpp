@@ -54,7 +54,29 @@ TEST_CASE("the classic tiling, worked by hand") {
   tiling unpadded;
   unpadded.row_padding = 0;
   CHECK(gpu::analyse(shape, element::fp32, unpadded).shared_intensity < a.shared_intensity);
-  CHECK(gpu::attainable(a, {}) == doctest::Approx(a.wave_efficiency));
+  // Of a tile, beside 512 multiply-adds: 8 x 4 reads, a fetch and 4 stores of A, a fetch and a store of B, 4 of the loop.
+  CHECK(a.issued == doctest::Approx(512.0 / (512 + 32 + 5 + 2 + 4)));
+  CHECK(a.fed == 1);  // two blocks compute for 2048 clocks
+  CHECK(gpu::attainable(a, {}) == doctest::Approx(a.wave_efficiency * a.issued));
+}
+
+TEST_CASE("wide fetches, unrolled loops, background copies and buffers are worth something") {
+  const matmul_shape shape{4096, 4096, 4096};
+  const auto worth = [&](const tiling& t) { return gpu::analyse(shape, element::fp32, t, {}, 128); };
+  const auto a = worth({});
+  CHECK(worth({.fetch_width = 1}).issued < a.issued);
+  CHECK(worth({.unroll_depth = 1}).issued < a.issued);
+  CHECK(worth({.background = true}).issued > worth({.fetch_width = 1}).issued);
+  // One small block: 32 x 32 x 8 multiply-adds take 64 clocks.
+  const tiling small{.m = {1, 1, 8, 1, 4}, .n = {1, 1, 8, 1, 4}, .buffers = 1};
+  const auto of = [&](int buffers) {
+    auto t = small;
+    t.buffers = buffers;
+    return gpu::analyse(matmul_shape{32, 32, 4096}, element::fp32, t).fed;
+  };
+  CHECK(of(1) == doctest::Approx(64.0 / (64 + 500)));
+  CHECK(of(2) == doctest::Approx(64.0 / 500));
+  CHECK(of(3) == doctest::Approx(64.0 / (500 - 64)));
 }
 
 TEST_CASE("what hangs over the edges does not count, and a compiler's registers count instead of the estimate") {
@@ -67,7 +89,7 @@ TEST_CASE("what hangs over the edges does not count, and a compiler's registers 
   const auto one = gpu::analyse(matmul_shape{256, 256, 256}, element::fp32, tiling{});
   CHECK(one.useful == 1);
   CHECK(gpu::load(one, {}) == doctest::Approx(4 * 128 / (32 * one.concurrency) + 128 / one.shared_intensity +
-                                              128 / (12.8 * one.global_intensity)));
+                                              128 / (12.8 * one.global_intensity) + 1 / one.issued));
 }
 
 TEST_CASE("architectures: the peak of a GPU of each, and what a block may have") {

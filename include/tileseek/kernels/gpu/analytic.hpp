@@ -33,6 +33,7 @@ struct multiprocessors {
   std::size_t reserved_bytes = 1024;      ///< of these, for each block
   double multiply_adds = 128;             ///< of one, fp32, in a clock
   double latency = 4;                     ///< clocks of a multiply-add
+  double memory_latency = 500;            ///< clocks of a read of device memory: the order that microbenchmarks find
   double clock = 1.98e9;                  ///< Hz, at most
   double global_bytes = 12.8;             ///< of device memory, for each in a clock: 3.35 TB/s
 
@@ -136,6 +137,8 @@ struct analysis {
   double register_reuse = 0;      ///< multiply-adds for each number that comes to registers
   double global_intensity = 0;    ///< multiply-adds for each byte of the sectors fetched from global memory
   double shared_intensity = 0;    ///< multiply-adds for each wavefront of shared memory
+  double issued = 0;              ///< share of a thread's instructions that are multiply-adds
+  double fed = 0;  ///< share of the time in which a tile is there to be computed: reading it takes a while
 };
 
 namespace detail {
@@ -197,14 +200,27 @@ template <class Address>
       1.0 * tn / read_b * wavefronts(read_b * bytes, [&](int lane) {
         return (lane / (t.lanes * t.m[2]) * t.lanes + lane % t.lanes) * columns * bytes;
       });
+  const int stores_a = ceil_div(bm * bk, threads), fetches_a = ceil_div(bm * bk / fetch_a, threads);
+  const int fetches_b = ceil_div(bk * bn / fetch_b, threads);
   const double writes =
-      1.0 * ceil_div(bm * bk, threads) *
+      1.0 * stores_a *
           wavefronts(
               bytes,
               [&](int lane) { return (lane % (bk / fetch_a) * fetch_a * pitch + lane / (bk / fetch_a)) * bytes; }) +
-      1.0 * ceil_div(bk * bn / fetch_b, threads) *
-          wavefronts(fetch_b * bytes, [&](int lane) { return lane * fetch_b * bytes; });
-  out.shared_intensity = 32.0 * tm * tn * bk / (bk * reads + writes);
+      1.0 * fetches_b * wavefronts(fetch_b * bytes, [&](int lane) { return lane * fetch_b * bytes; });
+  const double sums = 1.0 * tm * tn * bk;
+  out.shared_intensity = 32 * sums / (bk * reads + writes);
+
+  // Of a tile: what is copied in the background does not pass through registers, and a turn of the loop takes 4 more.
+  const double copies = fetches_a + fetches_b + (t.background ? 0 : stores_a + fetches_b);
+  const double others = bk * (1.0 * tm / read_a + 1.0 * tn / read_b) + copies + 4.0 * ceil_div(bk, t.unroll_depth);
+  out.issued = sums / (sums + others);
+
+  // A tile's numbers are on their way while other blocks compute, and with more buffers while this one does.
+  const double computed = 1.0 * bm * bn * bk / on.multiply_adds;
+  const double busy = computed * std::min<double>(resident, std::ceil(blocks / on.count));
+  out.fed = busy / (busy + std::max(0.0, on.memory_latency - busy - (t.buffers - 2) * computed));
+  if (resident == 0) out.fed = 0;
   return out;
 }
 
@@ -219,25 +235,27 @@ template <class Shape>
 }
 
 namespace detail {
-/// How fast latency, shared memory (a wavefront a clock) and global memory let multiply-adds be, over how fast they are.
-[[nodiscard]] inline std::array<double, 3> supplies(const analysis& a, const multiprocessors& on) {
+/// How fast latency, shared memory (a wavefront a clock), global memory and the instructions between them (4 warps' a
+/// clock, of all kinds) let multiply-adds be, over how fast they are.
+[[nodiscard]] inline std::array<double, 4> supplies(const analysis& a, const multiprocessors& on) {
   return {32 * a.concurrency / (on.latency * on.multiply_adds), a.shared_intensity / on.multiply_adds,
-          a.global_intensity * on.global_bytes / on.multiply_adds};
+          a.global_intensity * on.global_bytes / on.multiply_adds, 128 * a.issued / on.multiply_adds};
 }
 }  // namespace detail
 
 /// The share of the GPU's multiply-adds that a configuration can reach at most: what its waves of blocks, the edges, the
-/// latency of multiply-adds, shared memory and global memory allow. For ranking; caches are not in it.
+/// latencies of memory and multiply-adds, shared memory, global memory and other instructions allow. For ranking; caches are
+/// not in it.
 [[nodiscard]] inline double attainable(const analysis& a, const multiprocessors& on) {
   const auto s = detail::supplies(a, on);
-  return a.wave_efficiency * a.useful * std::min({1.0, s[0], s[1], s[2]});
+  return a.wave_efficiency * a.useful * a.fed * std::min({1.0, s[0], s[1], s[2], s[3]});
 }
 
-/// How much of latency, shared memory and global memory the multiply-adds use at their full rate, added up. Of
+/// How much of latency, memories and instructions the multiply-adds use at their full rate, added up. Of
 /// configurations with the same `attainable` the one with less has more to spare.
 [[nodiscard]] inline double load(const analysis& a, const multiprocessors& on) {
   const auto s = detail::supplies(a, on);
-  return 1 / s[0] + 1 / s[1] + 1 / s[2];
+  return 1 / s[0] + 1 / s[1] + 1 / s[2] + 1 / s[3];
 }
 
 /// Tells the cost models these features of the configurations of a space (matmul_space, conv2d_space, tile_sizes_space).
