@@ -33,8 +33,9 @@ struct options {
 
 /// What was seen of one kernel on one architecture.
 struct tally {
-  std::size_t compiled = 0, refused = 0, failed = 0, spilled = 0, most_spilled = 0, underestimated = 0;
-  double apart = 0;  ///< sum of the distances between estimated and real registers
+  std::size_t compiled = 0, failed = 0, spilled = 0, most_spilled = 0, underestimated = 0;
+  std::map<std::string, std::size_t> refused;  ///< by the reason
+  double apart = 0;                            ///< sum of the distances between estimated and real registers
 };
 
 std::vector<matmul_shape> products() {
@@ -114,8 +115,10 @@ std::size_t sweep(const char* name, const std::vector<Shape>& shapes, const opti
       auto& t = seen[architecture];
       std::vector<tiling> able;
       for (const auto& c : drawn)
-        if (space.contains(c)) able.push_back(c);
-      t.refused += drawn.size() - able.size();
+        if (auto why = space.why_not(c); why.empty())
+          able.push_back(c);
+        else
+          ++t.refused[std::move(why)];
       const auto reports = tileseek::compile_cuda(space, kernel, architecture, std::span<const tiling>(able));
       for (std::size_t k = 0; k < able.size(); ++k) {
         const auto& c = able[k];
@@ -148,16 +151,18 @@ std::size_t sweep(const char* name, const std::vector<Shape>& shapes, const opti
   std::cout
       << concat({name, ": ", o.configurations, " configurations, ", compiles, " compiles in ",
                  tileseek::show_clock(took.count()), ", ", failures, " failures\n"})
-      << "architecture  compiled  refused  failed  spilled  most bytes  |registers - estimate|  more than estimated\n";
+      << "architecture  compiled  failed  spilled  most bytes  |registers - estimate|  more than estimated  refused\n";
   for (const auto& [architecture, t] : seen) {
     const auto column = [](std::string text, std::size_t width) {
       return std::string(width - std::min(width, text.size()), ' ') + text;
     };
     std::cout << column(concat({"sm_", architecture}), 12) << column(std::to_string(t.compiled), 10)
-              << column(std::to_string(t.refused), 9) << column(std::to_string(t.failed), 8)
-              << column(std::to_string(t.spilled), 9) << column(std::to_string(t.most_spilled), 12)
+              << column(std::to_string(t.failed), 8) << column(std::to_string(t.spilled), 9)
+              << column(std::to_string(t.most_spilled), 12)
               << column(t.compiled == 0 ? "-" : fixed(t.apart / static_cast<double>(t.compiled), 1), 24)
-              << column(std::to_string(t.underestimated), 21) << '\n';
+              << column(std::to_string(t.underestimated), 21);
+    for (const auto& [why, count] : t.refused) std::cout << concat({"  ", count, ": ", why});
+    std::cout << '\n';
   }
   std::cout.flush();
   return failures;

@@ -491,7 +491,7 @@ TEST_CASE("options without a meaning, and a configuration that is not in the spa
   CHECK(fine(isolated(jobs(), run, {.most_seconds = infinite}).measure(std::vector<job>{{good, 1}}).front(), 1));
   auto m = isolated(jobs(), run, patient);
   CHECK_THROWS_WITH_AS(static_cast<void>(m.measure(std::vector<job>{{0, 999}})),
-                       "isolated: deed=0 n=999 is not in the space", std::invalid_argument);
+                       "isolated: deed=0 n=999 is not in the space: n has no value 999", std::invalid_argument);
 }
 
 TEST_CASE("after 200 deaths: no file left open, no zombie") {

@@ -186,8 +186,8 @@ TEST_CASE("what says nothing about the kernel passes, and the next batch is none
   CHECK_THROWS_AS(static_cast<void>(m.measure(some(3))), std::bad_alloc);
   exhausted = false;
   CHECK(m.measure(some(3)).size() == 3);
-  CHECK_THROWS_WITH_AS(static_cast<void>(m.measure(std::vector<kernel>{{100}})), "pipeline: n=100 is not in the space",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(m.measure(std::vector<kernel>{{100}})),
+                       "pipeline: n=100 is not in the space: n has no value 100", std::invalid_argument);
 }
 
 TEST_CASE("a run that is to end does not wait for what was not begun") {

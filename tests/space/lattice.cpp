@@ -253,6 +253,7 @@ TEST_CASE("random spaces agree with brute force, whatever work is allowed") {
       point wanted(made.axes.size());
       for (std::size_t d = 0; d < wanted.size(); ++d) wanted[d] = random.index(made.extent(d));
       CHECK(l.feasible(wanted) == (all.count(wanted) == 1));
+      CHECK(l.refusal(wanted).empty() == l.feasible(wanted));
       if (all.count(wanted) == 0) CHECK_THROWS_AS((void)l.rank(wanted), std::invalid_argument);
       const point near = l.nearest(wanted);
       REQUIRE(all.count(near) == 1);
@@ -413,6 +414,7 @@ TEST_CASE("tile axes count the ordered factorisations of their extent") {
   broken[3] = broken[4] = 5;  // 12 * 12 does not divide 12
   CHECK(l.factors(broken, l.tiles()[1]).front() == 0);
   CHECK(!l.feasible(broken));
+  CHECK(l.refusal(broken) == "the factors of 'j' do not divide 12");
 }
 
 TEST_CASE("rules over inclusive tile sizes agree with the same rules over single levels") {

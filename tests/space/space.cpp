@@ -104,8 +104,14 @@ TEST_CASE("parameters of all types are set, found and shown") {
   CHECK(s.describe(c).find("flag=true") != std::string::npos);
   CHECK(s.describe(c).find("form=nhwc anonymous=1 tile=3x2x2") != std::string::npos);
   CHECK(s.contains(c));
+  CHECK(s.why_not(c).empty());
+  c.form = layout::nhwc;
+  c.anonymous = plain::zero;
+  CHECK(s.why_not(c) == "rule 'forms' refuses it");
+  c.anonymous = plain::one;
   c.tile = {2, 2, 2};
   CHECK(!s.contains(c));
+  CHECK(s.why_not(c) == "tile has no value 2x2x2");
   CHECK_THROWS_AS((void)s.neighbours(c, 1), std::invalid_argument);
   c.tile = {3, 2, 2};
   for (const auto view : {tileseek::tile_view::factor, tileseek::tile_view::inclusive}) {

@@ -354,7 +354,8 @@ TEST_CASE("start configurations are measured first; one that is not in the space
   o.start = {{8, 4, 4}, {16, 16, 1}, {1, 1, 8}, {8, 4, 4}};
   session<tile> s(tiles(), tileseek::random{}, o);
   REQUIRE(s.notes().size() == 1);
-  CHECK(s.notes().front() == "start configuration rows=16 columns=16 unroll=1 is not in the space; it is left out");
+  CHECK(s.notes().front() ==
+        "start configuration rows=16 columns=16 unroll=1 is left out: rule 'at most 32 elements' refuses it");
   const auto first = s.ask(5);
   REQUIRE(first);
   CHECK(*first == std::vector<tile>{{8, 4, 4}, {1, 1, 8}});
@@ -384,7 +385,7 @@ TEST_CASE("a warm start is told before the first ask, not measured, not counted,
   session<tile> run(tiles(), std::move(s), o);
   CHECK(told == 2);
   REQUIRE(run.notes().size() == 1);
-  CHECK(run.notes().front().starts_with("warm-start configuration rows=16 columns=16 unroll=1 is not in the space"));
+  CHECK(run.notes().front().starts_with("warm-start configuration rows=16 columns=16 unroll=1 is left out: rule "));
   CHECK(run.limits().incumbent == 1e-9);
   while (const auto batch = run.ask(1)) {
     CHECK(batch->front() != tile{8, 4, 4});

@@ -364,7 +364,9 @@ class isolated_measurer {
     timing_limits limits = run.limits;
     for (std::size_t i = 0; i < batch.size() && !(run.stop && run.stop()); ++i) {
       const auto p = space_.locate(batch[i]);
-      if (!p) detail::fail<std::invalid_argument>({"isolated: ", space_.describe(batch[i]), " is not in the space"});
+      if (!p)
+        detail::fail<std::invalid_argument>(
+            {"isolated: ", space_.describe(batch[i]), " is not in the space: ", space_.why_not(batch[i])});
       out.push_back(measure_one(*p, limits));
       if (out.back().outcome == status::ok) limits.incumbent = std::fmin(limits.incumbent, out.back().cost());
       if (run.finished) run.finished(i, out.back());

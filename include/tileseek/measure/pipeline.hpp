@@ -233,7 +233,9 @@ class pipeline_measurer {
  private:
   [[nodiscard]] point point_of(const Config& c) const {
     const auto p = space_.locate(c);
-    if (!p) detail::fail<std::invalid_argument>({"pipeline: ", space_.describe(c), " is not in the space"});
+    if (!p)
+      detail::fail<std::invalid_argument>(
+          {"pipeline: ", space_.describe(c), " is not in the space: ", space_.why_not(c)});
     return *p;
   }
 

@@ -145,6 +145,18 @@ class lattice {
     return obeys_rules(p);
   }
 
+  /// Why a point with indices in the extents is not feasible: "rule 'fits in L1' refuses it". Empty: it is.
+  [[nodiscard, gnu::cold]] std::string refusal(const point& p) const {
+    std::string out;
+    obeys_rules(p, [&out](const auto& by) {
+      if constexpr (requires { by.why; })
+        out = detail::concat({"rule '", by.why, "' refuses it"});
+      else
+        out = detail::concat({"the factors of '", by.name, "' do not divide ", by.extent});
+    });
+    return out;
+  }
+
   /// Whether the number of configurations is known exactly: every rule is built in, and the count fits 64 bits.
   [[nodiscard]] bool counted() const noexcept { return data_->filters.empty() && data_->ranks_fit; }
 
@@ -612,10 +624,15 @@ class lattice {
   }
 
   [[nodiscard]] bool obeys_rules(const point& p) const {
+    return obeys_rules(p, [](const auto&) {});
+  }
+  /// Calls broken() with the first tile axis or rule that refuses the point.
+  template <class Broken>
+  bool obeys_rules(const point& p, const Broken& broken) const {
     for (const auto& t : data_->tiles)
-      if (t.levels > 2 && !divides(p, t)) return false;  // two levels: every divisor divides
+      if (t.levels > 2 && !divides(p, t)) return broken(t), false;  // two levels: every divisor divides
     for (const auto& r : data_->rules)
-      if (!r.holds(p.data())) return false;
+      if (!r.holds(p.data())) return broken(r), false;
     return true;
   }
 

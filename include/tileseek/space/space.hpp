@@ -294,6 +294,15 @@ class space_core {
  protected:
   space_core() = default;
 
+  [[nodiscard, gnu::cold]] std::string why_not_in(const void* configuration) const {
+    point p(coordinates_.size(), 0);
+    for (const auto& q : parameters_) {
+      const value v = q.show(q, configuration);
+      if (!read(q, v, p.data(), true)) return concat({q.name, " has no value ", to_string(v)});
+    }
+    return lattice().refusal(p);
+  }
+
   /// A rule of the whole configuration.
   struct whole_rule {
     std::size_t place = 0;                                ///< among the rules, where it leaves a gap
@@ -729,6 +738,8 @@ class space : public detail::space_core {
   /// The point of a configuration; nothing when a value is in no domain or a rule refuses it.
   [[nodiscard]] std::optional<point> locate(const Config& c) const { return locate_in(&c); }
   [[nodiscard]] bool contains(const Config& c) const { return locate(c).has_value(); }
+  /// Why a configuration is not in the space: "bm has no value 7" or "rule 'fits in L1' refuses it". Empty: it is.
+  [[nodiscard]] std::string why_not(const Config& c) const { return why_not_in(&c); }
 
   /// The feasible point nearest to a configuration whose values need not be in the space.
   [[nodiscard]] point nearest(const Config& c) const { return nearest_to(&c); }
@@ -752,7 +763,9 @@ class space : public detail::space_core {
   [[nodiscard]] std::vector<Config> neighbours(const Config& c, std::size_t hops,
                                                tile_view view = tile_view::factor) const {
     const auto p = locate(c);
-    if (!p) detail::fail<std::invalid_argument>({"space: neighbours of ", describe(c), ", which is not in the space"});
+    if (!p)
+      detail::fail<std::invalid_argument>(
+          {"space: neighbours of ", describe(c), ", which is not in the space: ", why_not(c)});
     std::vector<Config> out;
     for (const auto& q : lattice().neighbours(*p, hops, view)) out.push_back(at(q));
     return out;

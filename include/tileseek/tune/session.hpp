@@ -119,13 +119,13 @@ class session {
       if (const auto p = space_.locate(c))
         queue_.push_back(point(*p));
       else
-        note(detail::concat({"start configuration ", space_.describe(c), " is not in the space; it is left out"}));
+        leave_out("start", c);
     }
     for (const auto& [c, m] : options_.warm_start) {
       if (const auto p = space_.locate(c))
         know({*p, detail::checked(m)});
       else
-        note(detail::concat({"warm-start configuration ", space_.describe(c), " is not in the space; it is left out"}));
+        leave_out("warm-start", c);
     }
     if (options_.log) open_log();
     if (!known_.empty()) strategy_.tell(lattice(), known_);
@@ -368,6 +368,10 @@ class session {
   }
 
  private:
+  [[gnu::cold]] void leave_out(const char* which, const Config& c) {
+    note(detail::concat({which, " configuration ", space_.describe(c), " is left out: ", space_.why_not(c)}));
+  }
+
   using clock = std::chrono::steady_clock;
   static constexpr double infinite = std::numeric_limits<double>::infinity();
   static constexpr std::size_t told = static_cast<std::size_t>(-1);
