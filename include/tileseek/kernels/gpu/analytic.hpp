@@ -50,60 +50,40 @@ inline constexpr std::array<int, 7> architectures{75, 80, 86, 89, 90, 100, 120};
   return out;
 }
 
-/// Of an architecture (90: sm_90), by the CUDA C++ programming guide's table of technical specifications; clock and
-/// memory are those of a GPU of this architecture by its data sheet: T4, A100, RTX 3090, RTX 4090, H100, B200, RTX 5090.
+/// Of an architecture (90: sm_90), by the CUDA C++ programming guide's table of technical specifications; number, clock
+/// and memory are those of a GPU of this architecture by its data sheet.
 /// @param count  0: as many as that GPU has
 /// @throws std::invalid_argument  it is not known
 [[nodiscard]] inline multiprocessors multiprocessors_of(int architecture, int count = 0) {
-  multiprocessors out;
-  const auto holds = [&out](int threads, int blocks, std::size_t kibibytes) {
-    out.threads = threads;
-    out.blocks = blocks;
-    out.shared_bytes = kibibytes * 1024;
+  struct row {
+    int architecture, threads, blocks;
+    std::size_t shared_kibibytes, reserved_bytes;
+    double multiply_adds;
+    int count;
+    double clock, bytes_per_second;
   };
-  const auto has = [&out](int processors, double clock, double bytes_per_second) {
-    out.count = processors;
-    out.clock = clock;
-    out.global_bytes = bytes_per_second / clock / processors;
-  };
-  switch (architecture) {
-    case 75:
-      holds(1024, 16, 64);
-      has(40, 1.59e9, 320e9);
-      out.reserved_bytes = 0;
-      out.multiply_adds = 64;
-      break;
-    case 80:
-      holds(2048, 32, 164);
-      has(108, 1.41e9, 1555e9);
-      out.multiply_adds = 64;
-      break;
-    case 86:
-      holds(1536, 16, 100);
-      has(82, 1.695e9, 936e9);
-      break;
-    case 89:
-      holds(1536, 24, 100);
-      has(128, 2.52e9, 1008e9);
-      break;
-    case 90:
-      holds(2048, 32, 228);
-      has(132, 1.98e9, 3350e9);
-      break;
-    case 100:
-      holds(2048, 32, 228);
-      has(148, 1.965e9, 8000e9);
-      break;
-    case 120:
-      holds(1536, 24, 100);
-      has(170, 2.407e9, 1792e9);
-      break;
-    default:
-      tileseek::detail::fail<std::invalid_argument>(
-          {"the architecture sm_", architecture, " is not known; there are ", architecture_names()});
+  static constexpr row known[] = {{75, 1024, 16, 64, 0, 64, 40, 1.59e9, 320e9},            // T4
+                                  {80, 2048, 32, 164, 1024, 64, 108, 1.41e9, 1555e9},      // A100
+                                  {86, 1536, 16, 100, 1024, 128, 82, 1.695e9, 936e9},      // RTX 3090
+                                  {89, 1536, 24, 100, 1024, 128, 128, 2.52e9, 1008e9},     // RTX 4090
+                                  {90, 2048, 32, 228, 1024, 128, 132, 1.98e9, 3350e9},     // H100
+                                  {100, 2048, 32, 228, 1024, 128, 148, 1.965e9, 8000e9},   // B200
+                                  {120, 1536, 24, 100, 1024, 128, 170, 2.407e9, 1792e9}};  // RTX 5090
+  for (const row& r : known) {
+    if (r.architecture != architecture) continue;
+    multiprocessors out;
+    out.count = count > 0 ? count : r.count;
+    out.threads = r.threads;
+    out.blocks = r.blocks;
+    out.shared_bytes = r.shared_kibibytes * 1024;
+    out.reserved_bytes = r.reserved_bytes;
+    out.multiply_adds = r.multiply_adds;
+    out.clock = r.clock;
+    out.global_bytes = r.bytes_per_second / r.clock / r.count;
+    return out;
   }
-  if (count > 0) out.count = count;
-  return out;
+  tileseek::detail::fail<std::invalid_argument>(
+      {"the architecture sm_", architecture, " is not known; there are ", architecture_names()});
 }
 
 /// What a block may have on an architecture, without a device.
