@@ -177,7 +177,9 @@ int main(int argc, char** argv) {
   app.add_option("--kernel", kernel, "which")
       ->check(CLI::IsMember({"both", "matmul", "conv2d"}))
       ->capture_default_str();
-  app.add_option("--configurations", o.configurations, "of each kernel, over all shapes")->capture_default_str();
+  app.add_option("--configurations", o.configurations, "of each kernel, over all shapes")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   app.add_option("--seed", o.seed, "of the configurations")->capture_default_str();
   app.add_option("--jobs", o.jobs, "compilers at once; 0: as many as there are cores")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -92,6 +92,7 @@ struct ranking {
   template <class Config>
   int rank(const tileseek::space<Config>& space, const tileseek::device_kernel<Config>& kernel,
            tileseek::any_strategy strategy) const {
+    const tileseek::interrupt_guard guard;
     std::size_t evaluated = 0;
     auto candidates = search(space, std::move(strategy), evaluated);
     const auto untuned = space.default_configuration();
@@ -102,7 +103,7 @@ struct ranking {
     std::string complaint;  // of the first that did not compile
     std::size_t compiled = 0;
     const std::size_t chunk = 8 * std::max(1U, std::thread::hardware_concurrency());
-    while (compiled < candidates.size() && (compiled == 0 || seconds() < o.seconds)) {
+    while (compiled < candidates.size() && (compiled == 0 || (!guard.interrupted() && seconds() < o.seconds))) {
       const auto some =
           std::span<const Config>(candidates).subspan(compiled, std::min(chunk, candidates.size() - compiled));
       const auto reports = tileseek::compile_cuda(space, kernel, architecture, some);

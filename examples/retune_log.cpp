@@ -100,15 +100,24 @@ void propose(const task<Record>& t, const choices& c) {
 }
 
 /// Has new records measured, and writes them as they are.
+/// @return whether any ran
 template <class Record>
-void measure(const task<Record>& t, const choices& c) {
+bool measure(const task<Record>& t, const choices& c) {
   const auto known = recording_of(t);
   struct writer {
     const Record* base;
+    std::size_t* ran;
+    std::string* failed;  ///< why the first one did
     void on_trial(const tileseek::named_values& values, const tileseek::measurement& m) const {
+      if (m.valid())
+        ++*ran;
+      else if (failed->empty())
+        *failed = std::string(to_string(m.outcome)) + ": " + m.note;
       std::cout << base->with(configuration(values)).with_result(m).line() << '\n' << std::flush;
     }
   };
+  std::size_t ran = 0;
+  std::string failed;
   auto worker =
       tileseek::command(known.space, {.program = c.worker,
                                       .limits = {.most_seconds = c.seconds, .build_seconds = c.seconds, .renew = false},
@@ -120,11 +129,14 @@ void measure(const task<Record>& t, const choices& c) {
   o.seed = c.seed;
   o.rounds = 0;  // TVM times a record again when it is applied
   o.warm_start = known.trials;
-  o.observers = {writer{t.best}};
+  o.observers = {writer{t.best, &ran, &failed}};
   o.task = t.best->task();
   const auto found = tileseek::tune(known.space, worker, std::move(o), strategy_named(c.strategy, c.options));
   std::cerr << t.best->task() << ": " << tileseek::show_seconds(t.best->result().cost()) << " in the log, "
-            << tileseek::show_seconds(found.median_seconds) << " after " << found.measured << " measurements\n";
+            << tileseek::show_seconds(found.median_seconds) << " after " << found.measured << " measurements, "
+            << found.measured - ran << " failed\n";
+  if (!failed.empty()) std::cerr << "the first failure: " << failed << '\n';
+  return ran > 0;
 }
 
 /// Searches among the recorded configurations of the family; the first ones are known from the start.
@@ -165,8 +177,9 @@ void replay(const task<Record>& t, const choices& c) {
 }
 
 /// @param how  to read a record
+/// @return whether anything came of every task
 template <class Record, class... Options>
-void retune(std::istream& file, const choices& c, Options... how) {
+bool retune(std::istream& file, const choices& c, Options... how) {
   tileseek::record_reader<Record, Options...> log(
       file, c.log, c.skip_damaged ? tileseek::damage::skip : tileseek::damage::stop, how...);
   std::vector<Record> records;
@@ -174,14 +187,16 @@ void retune(std::istream& file, const choices& c, Options... how) {
   if (!log.report().problems.empty()) std::cerr << log.report() << '\n';
   const auto tasks = tasks_of(records);
   if (tasks.empty()) throw std::runtime_error(c.log + ": no record that ran and has tile sizes to change");
+  bool good = true;
   for (const auto& t : tasks) {
     if (c.replay)
       replay(t, c);
     else if (c.propose > 0)
       propose(t, c);
     else
-      measure(t, c);
+      good = measure(t, c) && good;
   }
+  return good;
 }
 
 }  // namespace
@@ -193,9 +208,11 @@ int main(int argc, char** argv) {
   app.add_option("--strategy", c.strategy, "its name, as in replay --list")->capture_default_str();
   app.add_option("--option", c.options, "key=value of the strategy; may be repeated")->allow_extra_args(false);
   app.add_option("--unroll", c.unroll, "values of the unroll pragma to try; without, it stays as it is");
-  app.add_option("--propose", c.propose, "writes so many records a task, not measured");
+  app.add_option("--propose", c.propose, "writes so many records a task, not measured")->check(CLI::Range(1, 1000000));
   app.add_flag("--replay", c.replay, "answers from the log itself");
-  app.add_option("--known", c.known, "with --replay: records of a family known from the start")->capture_default_str();
+  app.add_option("--known", c.known, "with --replay: records of a family known from the start")
+      ->check(CLI::Range(0, 1000000000))
+      ->capture_default_str();
   app.add_option("--trials", c.trials, "measurements a task")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--seconds", c.seconds, "with --worker: what a record may take; the first waits for TVM to start")
       ->check(CLI::PositiveNumber)
@@ -212,15 +229,16 @@ int main(int argc, char** argv) {
     (void)strategy_named(c.strategy, c.options);
     std::ifstream file(c.log);
     if (!file) throw std::runtime_error(c.log + ": cannot be opened");
+    bool good = false;
     // A record of Ansor is an object, one of MetaSchedule a list.
     if (file.peek() != '[')
-      retune<tileseek::ansor_record>(file, c, tileseek::ansor_options{.unroll = c.unroll});
+      good = retune<tileseek::ansor_record>(file, c, tileseek::ansor_options{.unroll = c.unroll});
     else if (c.unroll.empty())
-      retune<tileseek::metaschedule_record>(file, c);
+      good = retune<tileseek::metaschedule_record>(file, c);
     else
       throw std::invalid_argument("--unroll " + std::to_string(c.unroll.back()) +
                                   ": in MetaSchedule it is one of the decisions already; leave it out");
-    return 0;
+    return good ? 0 : 1;
   } catch (const CLI::CallForHelp& e) {
     return app.exit(e);
   } catch (const std::exception& e) {

@@ -70,13 +70,13 @@ class metaschedule:
     """Records of MetaSchedule: the trace is applied to its workload, then what TVM derives from the decisions."""
 
     def __init__(self, choices):
+        if not choices.workloads:
+            raise failed("build_failed", "records of MetaSchedule need --workloads database_workload.json")
         try:
             from tvm import meta_schedule
             from tvm.tir import Schedule
         except ImportError:
             from tvm.s_tir import Schedule, meta_schedule
-        if not choices.workloads:
-            raise SystemExit("tvm_worker: records of MetaSchedule need --workloads database_workload.json")
         self.tvm = meta_schedule
         self.schedule = Schedule
         with open(choices.workloads) as lines:
@@ -131,7 +131,10 @@ def main():
         try:
             kind = kinds[type(json.loads(request["record"]))]
             if kind not in ready:
-                ready[kind] = kind(choices)
+                try:
+                    ready[kind] = kind(choices)
+                except (ImportError, OSError, ValueError) as e:  # no TVM, one without Ansor, a file that is not there
+                    raise failed("build_failed", f"tvm_worker: {type(e).__name__}: {e}")
             answer["seconds"] = ready[kind].seconds(request["record"])
         except failed as e:
             answer["status"] = e.status

@@ -992,7 +992,7 @@ class space : public detail::space_core {
         for (std::size_t i = 0; i < width; ++i)
           if (values[i] == v) (*table)[k * width + i] = 1;
     lattice_rule rule;
-    rule.why = detail::concat({"'", name, "' has a value that the parameters it depends on allow"});
+    rule.why = detail::concat({name, " has a value that the parameters it depends on allow"});
     rule.coordinates = scope;
     rule.coordinates.push_back(here);
     rule.holds = [scope, extents, table, width, here](const int* q) {

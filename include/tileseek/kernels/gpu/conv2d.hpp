@@ -24,6 +24,10 @@ namespace detail {
 
 [[nodiscard]] inline product product_of(const conv2d_shape& s, element type) {
   kernels::detail::check(s);
+  check("conv2d", {},  // before their products are taken as int
+        {{"the input", static_cast<double>(s.input_size())},
+         {"the weights", static_cast<double>(s.weights_size())},
+         {"the output", static_cast<double>(s.output_size())}});
   const int pixels = s.out_height() * s.out_width();
   const int in = s.channels_in / s.groups, out = s.channels_out / s.groups, depth = in * s.kernel_h * s.kernel_w;
   product p{s.batch * pixels, out, depth, s.groups, type, in, out, out};
@@ -34,10 +38,7 @@ namespace detail {
     p = {out, s.batch * pixels, depth, s.groups, type, depth, flat ? pixels : 1, pixels};
   }
   p.per_fetch = 3;  // by what ptxas reports: rows and columns of the pixel are kept from tile to tile
-  check("conv2d", p,
-        {{"the input", static_cast<double>(s.input_size())},
-         {"the weights", static_cast<double>(s.weights_size())},
-         {"the output", static_cast<double>(s.output_size())}});
+  check("conv2d", p, {});
   return p;
 }
 
