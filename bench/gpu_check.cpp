@@ -133,8 +133,9 @@ struct report {
     std::ofstream out(unfinished);
     out << object(all) << '\n';
     out.close();
-    if (!out || std::rename(unfinished.c_str(), file.c_str()) != 0)
-      throw std::runtime_error("'" + file + "' can't be written");
+    if (out && std::rename(unfinished.c_str(), file.c_str()) == 0) return;
+    std::remove(unfinished.c_str());
+    throw std::runtime_error("--json: '" + file + "' can't be written");
   }
   void leave_out(const std::string& what) {
     say("left out: " + what);
@@ -429,6 +430,7 @@ std::vector<problem> problems(const target& on, const std::string& only) {
   };
   for (const auto i : {2U, 6U, 8U}) convolution("resnet", resnet_shapes[i]);  // 3 x 3 early and late, and 1 x 1
   for (const auto i : {2U, 7U}) convolution("yolo", yolo_shapes[i]);
+  if (out.empty()) throw std::invalid_argument("--only: no shape has '" + only + "' in its name");
   return out;
 }
 
@@ -675,11 +677,9 @@ void sum_up(const std::vector<outcome>& outcomes) {
                 " |"}));
 }
 
-void tune_all(const target& on, const arguments& o, const budget& time, report& to) {
-  auto all = problems(on, o.only);
+void tune_all(const target& on, const arguments& o, const budget& time, std::vector<problem> all, report& to) {
   std::vector<library_problem> computed;
   for (const auto& p : all) computed.push_back(p.library);
-  if (all.empty()) throw std::invalid_argument("--only: no shape has '" + o.only + "' in its name");
   const auto numbers = tileseek::space<library_task>{}.add("problem", &library_task::problem,
                                                            tileseek::range(0, static_cast<int>(all.size()) - 1));
   auto isolated = tileseek::isolated(numbers, libraries(std::move(computed), on.device.cache_bytes),
@@ -715,13 +715,19 @@ void tune_all(const target& on, const arguments& o, const budget& time, report& 
 }
 
 int run(arguments o) {
+  // SIGTERM is like Ctrl-C, also where a shell had SIGINT ignored; timeout(1) sends it twice.
+  const auto inherited = std::signal(SIGINT, SIG_DFL);  // or the guard would not listen
   const tileseek::interrupt_guard guard;
-  std::signal(SIGTERM, [](int) {  // is like Ctrl-C; timeout(1) sends it twice
+  static const auto interrupt = std::signal(SIGINT, SIG_IGN);  // the guard's handler
+  if (inherited != SIG_IGN) std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, [](int) {
     std::signal(SIGTERM, SIG_IGN);
+    std::signal(SIGINT, interrupt);
     std::raise(SIGINT);
   });
   const budget time(o.seconds);
   const target on(o.backend);
+  auto tuned = problems(on, o.only);
   if (o.configurations == 0) o.configurations = on.rehearsal ? 4 : 200;
   report to;
   to.file = o.json;
@@ -733,6 +739,7 @@ int run(arguments o) {
               {"compiler", json_text(tileseek::detail::compiler())},
               {"seed", std::to_string(o.seed)},
               {"budget_seconds", number(o.seconds)}};
+  to.write(time, false);  // at once: a file that can't be written is found before anything has run
   say(concat({"device: ", on.device.name, ", ", on.device.processors, " multiprocessors; ",
               tileseek::fixed(o.seconds, 0), " s", on.rehearsal ? "; a rehearsal: small shapes, no library" : ""}));
   to.note_clocks(time);
@@ -743,7 +750,7 @@ int run(arguments o) {
   to.write(time, false);
   check_hostile(on, time, to);
   to.write(time, false);
-  tune_all(on, o, time, to);
+  tune_all(on, o, time, std::move(tuned), to);
   to.write(time, true);
   say(concat({to.passed ? "all that was checked is as it should be" : "NOT ALL IS AS IT SHOULD BE, see above", ", in ",
               tileseek::show_clock(time.spent()),

@@ -3,10 +3,13 @@
 #   sh bench/gpu_check.sh                        see docs/kernels.md; figures also go to bench/gpu_check.json
 #   sh bench/gpu_check.sh --seconds 120 --only "matmul" --json out.json
 #   sh bench/gpu_check.sh --backend opencl       the rehearsal: small shapes on an OpenCL device, which may be a CPU
-# Compiler: CXX, else g++, else clang++. Toolkit: CUDA_PATH, else where nvcc is, else /usr/local/cuda. Eigen 3.4: EIGEN_DIR,
-# else the usual places; without it dynamic_gradient is left out. cuDNN: CUDNN_DIR, else the toolkit and the system.
+# Options: --backend cuda|opencl, --seconds N (240; with building), --configurations N (200 of each kernel are checked),
+# --only TEXT (tunes shapes with it in their names), --json FILE, --seed N, --help.
+# Compiler: CXX (as in CXX="ccache g++"), else g++, else clang++. Toolkit: CUDA_PATH, else where nvcc is, else /usr/local/cuda.
+# Eigen 3.4: EIGEN_DIR, else the usual places; without it dynamic_gradient is left out. cuDNN: CUDNN_DIR, else the toolkit and
+# the system.
 # Exit status: 0 all is as it should be; 1 it is not, or the time was up; 2 nothing was checked (no GPU, no compiler, a wrong option).
-set -eu
+set -euf  # words of CXX and flags are split, and no patterns
 began=$(date +%s)
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=$root/build/gpu_check
@@ -16,35 +19,63 @@ give_up() {
   exit 2
 }
 
+no_spaces() {  # WHAT PATH REMEDY
+  case $2 in *[[:space:]]*) give_up "$1, '$2', has spaces in its name; $3" ;; esac
+}
+
 backend=cuda
 seconds=240
-previous=
+option=
 for word in "$@"; do
-  case $previous in
+  case $option in
+  '')
+    case $word in
+    --help)
+      sed -n '2,/^set/s/^# //p' "$0"
+      exit 0
+      ;;
+    --backend | --seconds | --configurations | --only | --json | --seed) option=$word ;;
+    *) give_up "$word: no such option; --help tells which there are, and values are words of their own" ;;
+    esac
+    continue
+    ;;
   --backend) backend=$word ;;
-  --seconds) seconds=$word ;;
+  --seconds | --configurations | --seed)
+    case $word in '' | 0* | *[!0-9]* | ??????????*) give_up "$option: '$word' is no whole number from 1 to 999999999" ;; esac
+    [ "$option" != --seconds ] || seconds=$word
+    ;;
   esac
-  previous=$word
+  option=
 done
-case $seconds in '' | *[!0-9]*) give_up "--seconds: '$seconds' is no whole number" ;; esac
+[ -z "$option" ] || give_up "$option: a value is missing"
+case $backend in cuda | opencl) ;; *) give_up "--backend: '$backend' is neither cuda nor opencl" ;; esac
+no_spaces "the folder of tileseek" "$root" "move it"
 
 cxx=${CXX:-}
 for try in g++ clang++; do
   if [ -z "$cxx" ] && command -v "$try" >/dev/null; then cxx=$try; fi
 done
 [ -n "$cxx" ] || give_up "no C++ compiler; install g++ 12 or newer, or name one in CXX"
-mkdir -p "$out"
+mkdir -p "$out" || give_up "'$out' can't be made"
+
+compile() {
+  # shellcheck disable=SC2086  # words are meant: a launcher may come first
+  $cxx -std=c++20 "$@"
+}
+rm -f "$out/can_use"
+{ echo 'int main() {}' | compile -x c++ - -o "$out/can_use" && "$out/can_use"; } ||
+  give_up "'$cxx' makes no program of an empty main(); name g++ 12 or newer, or clang++ 14 or newer, in CXX"
 
 # can_use HEADER FLAGS...: whether a program with it compiles and links
 can_use() {
   header=$1
   shift
   echo "#include <$header>
-int main() {}" | "$cxx" -std=c++20 -x c++ - "$@" -o "$out/can_use" 2>/dev/null
+int main() {}" | compile -x c++ - "$@" -o "$out/can_use" 2>/dev/null
 }
 
-add_flags() { flags="$flags $*"; }  # paths with spaces are not supported
-flags="-std=c++20 -O2 -march=native -I$root/include"
+add_flags() { flags="$flags $*"; }
+flags="-O2 -march=native -I$root/include"
 case $cxx in
 *clang*) ;;
 *) add_flags -fvect-cost-model=dynamic ;;  # the references are three times as fast
@@ -57,6 +88,7 @@ for folder in "${EIGEN_DIR:-}" "${CONDA_PREFIX:+$CONDA_PREFIX/include/eigen3}" \
   if [ -z "$eigen" ] && [ -n "$folder" ] && [ -f "$folder/Eigen/Core" ]; then eigen=$folder; fi
 done
 if [ -n "$eigen" ]; then
+  no_spaces "the folder of Eigen" "$eigen" "name another in EIGEN_DIR"
   add_flags "-isystem $eigen"
 else
   echo "gpu_check.sh: no Eigen, so dynamic_gradient is left out; install it (Debian: libeigen3-dev) or unpack Eigen 3.4
@@ -69,6 +101,8 @@ cuda)
   if [ -z "$cuda" ] && nvcc=$(command -v nvcc); then cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")"); fi
   cuda=${cuda:-/usr/local/cuda}
   [ -f "$cuda/include/nvrtc.h" ] || give_up "no CUDA Toolkit in '$cuda' (include/nvrtc.h); name its folder in CUDA_PATH"
+  no_spaces "the CUDA Toolkit" "$cuda" "name another folder in CUDA_PATH"
+  no_spaces "CUDNN_DIR" "${CUDNN_DIR:-}" "name another folder"
   export CUDA_PATH="$cuda"  # kernels include its headers
   lib=$cuda/lib64
   [ -d "$lib" ] || lib=$cuda/lib
@@ -81,7 +115,7 @@ cuda)
   echo '#include <cuda_runtime_api.h>
 int main() { int n = 0; return cudaGetDeviceCount(&n) == cudaSuccess && n > 0 ? 0 : 1; }' >"$out/has_device.cpp"
   # shellcheck disable=SC2086
-  "$cxx" -std=c++20 "$out/has_device.cpp" $search $libraries -pthread -ldl -o "$out/has_device" ||
+  compile "$out/has_device.cpp" $search $libraries -pthread -ldl -o "$out/has_device" ||
     give_up "no CUDA runtime in '$cuda'; install the whole CUDA Toolkit"
   "$out/has_device" || give_up "no CUDA device; --backend opencl is the rehearsal without one"
   add_flags -DTILESEEK_HAVE_CUDA
@@ -107,11 +141,10 @@ opencl)
   can_use CL/cl.h $libraries || give_up "no OpenCL headers or loader (Debian: opencl-headers, ocl-icd-opencl-dev)"
   add_flags -DTILESEEK_HAVE_OPENCL
   ;;
-*) give_up "--backend: '$backend' is neither cuda nor opencl" ;;
 esac
 
 # shellcheck disable=SC2086
-"$cxx" $flags $search "$root/bench/gpu_check.cpp" -o "$out/gpu_check" $libraries -pthread -ldl ||
+compile $flags $search "$root/bench/gpu_check.cpp" -o "$out/gpu_check" $libraries -pthread -ldl ||
   give_up "$cxx does not compile bench/gpu_check.cpp; it takes g++ 12 or newer, or clang++ 14 or newer"
 
 # Building counts: what is asked for is when it ends.
