@@ -3,10 +3,16 @@
 #   check.sh works PROGRAM [ARGUMENT...]      exits 0 and prints something
 #   check.sh 'works or lacks a device' PROGRAM [ARGUMENT...]     as works, or exits 2 with one line on stderr that says so
 #   check.sh refuses PROGRAM [ARGUMENT...]    exits 2, prints nothing but one line on stderr that names the last argument
+#   check.sh fails TEXT PROGRAM [ARGUMENT...] exits 1 and says so on stderr, with this text
 set -eu
 
 wanted=$1
 shift
+text=
+if [ "$wanted" = fails ]; then
+  text=$1
+  shift
+fi
 for last; do :; done
 out=$(mktemp)
 err=$(mktemp)
@@ -41,6 +47,11 @@ refuses)
   [ ! -s "$out" ] || fail "printed on stdout"
   [ "$(wc -l <"$err")" -eq 1 ] || fail "did not print one line on stderr"
   grep -qF -e "$last" "$err" || fail "the message does not name $last"
+  cat "$err"
+  ;;
+fails)
+  [ "$code" -eq 1 ] || fail "exited with $code, not 1"
+  grep -qF -e "$text" "$err" || fail "does not say '$text'"
   cat "$err"
   ;;
 *) fail "usage: check.sh works|refuses PROGRAM [ARGUMENT...]" ;;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <stdexcept>
+
 #include <vector>
 
 #include <tileseek/measure/opencl.hpp>
@@ -43,4 +45,12 @@ TEST_CASE("weights of the GPU's order are those of the reference") {
       for (int out = 0; out < 6; ++out) weights.push_back(static_cast<float>((out * 2 + in) * 2 + place));
   const auto by_channel = gpu::detail::weights_by_channel(shape, weights);
   for (std::size_t i = 0; i < by_channel.size(); ++i) CHECK(by_channel[i] == static_cast<float>(i));
+}
+
+TEST_CASE("sizes whose products an int does not hold are refused as that") {
+  for (const conv2d_shape& s :
+       {conv2d_shape{.height = 65536, .width = 65536}, conv2d_shape{.height = 46341, .width = 46341},
+        conv2d_shape{.batch = 1048576, .height = 64, .width = 64}})
+    CHECK_THROWS_WITH_AS(static_cast<void>(gpu::conv2d_space(s)),
+                         doctest::Contains("the kernel counts to 2^31 - 1, split it"), std::invalid_argument);
 }
