@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <stdexcept>
-
 #include <vector>
 
 #include <tileseek/measure/opencl.hpp>
