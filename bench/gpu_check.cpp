@@ -765,25 +765,26 @@ arguments read(int argc, char** argv) {
     const std::string name = argv[i];
     if (i + 1 == argc) throw std::invalid_argument(name + ": a value is missing, or there is no such option");
     const std::string value = argv[++i];
-    const auto positive = [&] {
+    const auto at_least = [&](double least) {
       char* end = nullptr;
       const double x = std::strtod(value.c_str(), &end);
-      if (value.empty() || *end != '\0' || !(x > 0) || x > 1e9)
-        throw std::invalid_argument(name + ": '" + value + "' is no number above 0");
+      if (value.empty() || *end != '\0' || !(x >= least) || x > 1e9)
+        throw std::invalid_argument(
+            concat({name, ": '", value, "' is no number from ", tileseek::shortest(least), " to 1e9"}));
       return x;
     };
     if (name == "--backend")
       o.backend = value;
     else if (name == "--seconds")
-      o.seconds = positive();
+      o.seconds = at_least(1);
     else if (name == "--configurations")
-      o.configurations = static_cast<std::size_t>(std::ceil(positive()));
+      o.configurations = static_cast<std::size_t>(std::ceil(at_least(1)));
     else if (name == "--only")
       o.only = value;
     else if (name == "--json")
       o.json = value;
     else if (name == "--seed")
-      o.seed = static_cast<std::uint64_t>(positive());
+      o.seed = static_cast<std::uint64_t>(at_least(0));
     else
       throw std::invalid_argument(
           name +

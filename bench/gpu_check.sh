@@ -41,7 +41,9 @@ for word in "$@"; do
     ;;
   --backend) backend=$word ;;
   --seconds | --configurations | --seed)
-    case $word in '' | 0* | *[!0-9]* | ??????????*) give_up "$option: '$word' is no whole number from 1 to 999999999" ;; esac
+    if [ "$option$word" != --seed0 ]; then
+      case $word in '' | 0* | *[!0-9]* | ??????????*) give_up "$option: '$word' is no whole number from 1 to 999999999" ;; esac
+    fi
     [ "$option" != --seconds ] || seconds=$word
     ;;
   esac

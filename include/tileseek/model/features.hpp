@@ -135,7 +135,9 @@ struct feature_options {
   bool unordered = true;  ///< unordered coordinates have columns
 
   /// No columns but the space's own features.
-  [[nodiscard]] static constexpr feature_options own() { return {false, false, false, false, false, false, false}; }
+  [[nodiscard]] static constexpr feature_options own() {
+    return {.coordinates = false, .inclusive = false, .unordered = false};
+  }
   /// What trees like: everything that a single threshold should be able to cut.
   [[nodiscard]] static constexpr feature_options for_trees() { return {true, false, false, true, true, false}; }
 };
@@ -210,7 +212,7 @@ class feature_map {
     for (std::size_t d = 0; d < dimensions_; ++d) {
       const auto& axis = space.axis(d);
       const std::size_t n = axis.values.size();
-      if (n < 2) continue;
+      if (n < 2 || !(axis.ordered || options.unordered)) continue;
       std::vector<std::vector<double>> columns;
       const auto add = [&](std::string name, std::vector<double> column) {
         names_.push_back(std::move(name));
@@ -218,7 +220,6 @@ class feature_map {
       };
       std::vector<double> ranks(n);
       for (std::size_t i = 0; i < n; ++i) ranks[i] = static_cast<double>(i) / static_cast<double>(n - 1);
-      if (!axis.ordered && !options.unordered) continue;
       if (!axis.ordered) {
         if (!options.one_hot || n == 2) add(axis.name, std::move(ranks));
         for (std::size_t v = 0; options.one_hot && n > 2 && v < n; ++v) {
